@@ -16,9 +16,9 @@ from typing import Annotated, Any
 
 import typer
 
-from appliance.cli.shell.lazy_group import CommandRow, lazy_group
+from appliance.cli.shell.lazy_group import CommandRow, GroupRow, lazy_group
 from appliance.cli.shell.noted_signals import hear_again
-from appliance.cli.shell.options import JSON_ASKED, Data
+from appliance.cli.shell.options import DATA, JSON_ASKED, Data
 from appliance.inference.gpu_numbers import ORDER
 
 NO_READER = 141
@@ -28,7 +28,7 @@ COLLECT_AFTER = 20_000
 modules or drawing a screen."""
 
 
-COMMANDS = {
+COMMANDS: dict[str, CommandRow | GroupRow] = {
     "serve": CommandRow("service.commands:serve", "Run the daemon in the foreground, until Ctrl-C or SIGTERM."),
     "broker": CommandRow("service.commands:broker", "Run the broker alone, as root."),
     "status": CommandRow(
@@ -44,19 +44,70 @@ COMMANDS = {
         "machine.bug_report:bug_report", "Write an archive for people who investigate a fault, without secrets."
     ),
     "demo": CommandRow("service.commands:demo", "Run one night in miniature on this machine, in minutes."),
-    "config": CommandRow("service.commands:config", "Show the configuration and the origin of its values."),
+    "config": CommandRow("service.config:app", "Show the configuration and the origin of its values."),
     "schema": CommandRow(
         "show.schema:schema", "Print the JSON Schema of a command's --json output, or list the commands that have one."
     ),
     "submit": CommandRow(
         "jobs.submit:submit", "Submit a question whose answer can be checked: an answer, a program, a proof, a text."
     ),
-    "jobs": CommandRow("jobs.commands:app", "List, show, watch, cancel, resume and retry jobs."),
+    "jobs": GroupRow(
+        {
+            "validate": CommandRow("jobs.validate:validate", "Sign whether a job's check means what was asked."),
+            "ls": CommandRow("jobs.look:ls", "List the jobs, newest first."),
+            "show": CommandRow("jobs.look:show", "Show one job: state, answer and bundle, or the failed attempts."),
+            "watch": CommandRow("jobs.look:watch", "Follow a job to its end."),
+            "cancel": CommandRow("jobs.look:cancel", "Cancel a job, even while it is worked on."),
+            "resume": CommandRow(
+                "jobs.look:resume", "Resume a job that was set aside because its worker died three times in a row."
+            ),
+            "retry": CommandRow("jobs.look:retry", "Submit the same question again with the next seed, as a new job."),
+        },
+        "List, show, watch, cancel, resume and retry jobs.",
+    ),
     "verify": CommandRow(
         "jobs.bundle:verify", "Verify a bundle again, without the daemon, and list what was not checked."
     ),
     "bundle": CommandRow("jobs.bundle:app", "Pack a bundle into one file, or unpack it."),
-    "model": CommandRow("models.commands:app", "Import, list, compare, approve, reject, roll back and export models."),
+    "model": GroupRow(
+        {
+            "provenance": CommandRow(
+                "governance.provenance:provenance",
+                "Check a model's attestation, and show its inputs (exit code 1 if it does not hold).",
+            ),
+            "import": CommandRow(
+                "models.base_models:import_model",
+                "Check a base model and store it in the data folder, with its licence text.",
+            ),
+            "export": CommandRow(
+                "models.base_models:export_model",
+                "Write a model as a plain Hugging Face folder, with every byte checked.",
+            ),
+            "history": CommandRow("models.report:history", "Show gains and losses of every promotion, by taskset."),
+            "ls": CommandRow("models.look:ls", "List the checkpoints, newest first, with the decision about each."),
+            "compare": CommandRow("models.look:compare", "Compare two models on the same sealed items."),
+            "show": CommandRow(
+                "models.look:show",
+                "Show the newest decision about a model, gate by gate, with the digest for --decision.",
+            ),
+            "approve": CommandRow(
+                "models.judge:approve",
+                "Put a candidate into service with your signature, if the policy then permits it (exit code 4 if not).",
+            ),
+            "reject": CommandRow(
+                "models.judge:reject", "Record, with your signature, that a candidate must not go into service."
+            ),
+            "evaluate": CommandRow(
+                "models.look:evaluate",
+                "Compare a model with the champion again on fresh questions; the policy decides on the result.",
+            ),
+            "rollback": CommandRow(
+                "models.judge:rollback",
+                "Withdraw the canary; without one, put the previous champion back into service. Asks first.",
+            ),
+        },
+        "Import, list, compare, approve, reject, roll back and export models.",
+    ),
     "evaluate": CommandRow(
         "models.evaluate:evaluate", "Measure a model on open questions, with intervals; any engine."
     ),
@@ -64,9 +115,56 @@ COMMANDS = {
     "gateway": CommandRow(
         "service.gateway:app", "Run an OpenAI-compatible endpoint on this machine, for your own agent."
     ),
-    "key": CommandRow("governance.key_commands:app", "Make, admit, revoke and list persons' keys."),
+    "key": GroupRow(
+        {
+            "new": CommandRow(
+                "governance.key_sign:new", "Make your own key, encrypted, and ask the daemon to admit it."
+            ),
+            "ls": CommandRow("governance.keys:ls", "List the keys known to the daemon, and which are yours."),
+            "show": CommandRow("governance.keys:show", "Show all that is known about a person's keys."),
+            "admit": CommandRow(
+                "governance.key_sign:admit", "Admit a key: your own, or another person's with your signature."
+            ),
+            "revoke": CommandRow(
+                "governance.key_sign:revoke", "Revoke a key permanently; any person with a valid key can."
+            ),
+        },
+        "Make, admit, revoke and list persons' keys.",
+    ),
     "audit": CommandRow("audit.commands:app", "Read, check and export the audit log of all decisions."),
-    "policy": CommandRow("governance.policy_commands:app", "Check, explain, test and sign the policy."),
+    "policy": GroupRow(
+        {
+            "sign": CommandRow(
+                "governance.policy_sign:sign",
+                "Put an edited policy file into force with your signature, and others' if the policy requires them.",
+            ),
+            "check": CommandRow(
+                "governance.policy_check:check",
+                "Summarize a policy file, or report its fault (exit code 2). Without the daemon.",
+            ),
+            "show": CommandRow(
+                "governance.policy_check:show",
+                "Print the policy file in force, or write it to a file for editing. Without the daemon.",
+            ),
+            "explain": CommandRow(
+                "governance.policy:explain", "Explain the newest decision about a model, or the decision of an id."
+            ),
+            "backtest": CommandRow(
+                "governance.policy:backtest",
+                "Show past decisions about every candidate under a policy file, or the one in force. Changes nothing.",
+            ),
+            "budget": CommandRow(
+                "governance.policy:budget",
+                "Show the rest of the quarter's chance of a false promotion, each candidate's evidence, and the nights "
+                "to go.",
+            ),
+            "simulate": CommandRow(
+                "governance.policy_simulate:simulate",
+                "Estimate a policy's false promotions and its power, with simulated nights. Without the daemon.",
+            ),
+        },
+        "Check, explain, test and sign the policy.",
+    ),
     "cycle": CommandRow("training.cycles:app", "Start, list, show, watch, cancel and resume cycles."),
     "schedule": CommandRow("training.schedule:app", "Show, pause and resume the schedule of nights."),
     "report": CommandRow(
@@ -79,12 +177,89 @@ COMMANDS = {
         "Let a teacher answer training questions, verify the answers, and keep a set for a stage of SFT.",
     ),
     "rollouts": CommandRow("training.rollouts:app", "List and show the model's attempts."),
-    "prune": CommandRow("service.prune:prune", "Drop the tokens of old training rollouts from the ledger."),
+    "prune": CommandRow("training.rollouts:prune", "Drop the tokens of old training rollouts from the ledger."),
     "docs": CommandRow("show.docs:app", "Write the reference pages."),
     "logs": CommandRow("show.logs:logs", "Show the last lines of the daemon, its worker, its broker or its gateway."),
-    "curriculum": CommandRow("curriculum.commands:app", "List, try, certify and add tasksets."),
+    "curriculum": GroupRow(
+        {
+            "ls": CommandRow(
+                "curriculum.ls:ls", "List the tasksets: subject, check, and whether answers can be checked here."
+            ),
+            "show": CommandRow(
+                "curriculum.view:show", "Show one taskset: topics, levels, tools, budget, and a task of each level."
+            ),
+            "sample": CommandRow(
+                "curriculum.view:sample",
+                "Show tasks as the model sees them: questions, files, and with --answers the answers.",
+            ),
+            "try": CommandRow(
+                "curriculum.try_task:try_",
+                "Work on a task yourself: Python in a sandbox, the task's tools, an answer, the verdict with its "
+                "evidence.",
+            ),
+            "stats": CommandRow(
+                "curriculum.stats:stats", "Show how often the model passes, by taskset and level, night by night."
+            ),
+            "add": CommandRow(
+                "curriculum.add:add",
+                "Add your own problems: each is checked, and the valid ones become the taskset own/NAME.",
+            ),
+            "collect": CommandRow(
+                "curriculum.collect:collect",
+                "Make tasks from your verified jobs (if the policy allows it) and from sessions with a verdict.",
+            ),
+            "rm": CommandRow("curriculum.add:rm", "Remove a taskset of your own."),
+            "certify": CommandRow(
+                "curriculum.certify:certify", "Test a taskset's checks; only a certified taskset is trained on."
+            ),
+            "reverify": CommandRow(
+                "curriculum.reverify:reverify", "Judge stored answers again if a verifier's version changed."
+            ),
+            "audit": CommandRow(
+                "curriculum.audit:audit", "Check training data for copies of sealed and held-out questions."
+            ),
+            "adapter": CommandRow(
+                "curriculum.adapters:app", "Install packages that some worlds need, for sandboxes only."
+            ),
+            "harbor": CommandRow(
+                "curriculum.harbor:harbor", "Show what a Harbor task folder becomes here, or why it is unusable."
+            ),
+            "export": CommandRow(
+                "curriculum.harbor:export",
+                "Write a terminal task as a Harbor task folder, with its check and its solution.",
+            ),
+        },
+        "List, try, certify and add tasksets.",
+    ),
     "check": CommandRow("check.commands:app", "Verify answers, proofs, programs and texts."),
-    "sandbox": CommandRow("sandbox.commands:app", "Run code in sandboxes, and inspect them."),
+    "sandbox": GroupRow(
+        {
+            "run": CommandRow("sandbox.run:run", "Run Python in a fresh sandbox."),
+            "shell": CommandRow(
+                "sandbox.shell:shell",
+                "Use Python in a sandbox interactively, with snapshots and branches; type `:help` there.",
+            ),
+            "snapshot": CommandRow(
+                "sandbox.run:snapshot",
+                "Run Python and keep the resulting sandbox; prints the snapshot's name, for --from.",
+            ),
+            "rm": CommandRow("sandbox.run:rm", "Remove kept snapshots."),
+            "ls": CommandRow("sandbox.broker:ls", "List the sandboxes and snapshots of the running broker."),
+            "stats": CommandRow("sandbox.broker:stats", "Show the running broker's counters since its start."),
+            "sweep": CommandRow(
+                "sandbox.broker:sweep",
+                "Make the running broker remove what dead owners left: processes, control groups, folders.",
+            ),
+            "selftest": CommandRow(
+                "sandbox.selftest:selftest", "Test that sandboxes hold here, with every check that a backend must pass."
+            ),
+            "bench": CommandRow(
+                "sandbox.selftest:bench",
+                "Measure calls, snapshots, rollbacks, branches and idle sandboxes here, in under a minute.",
+            ),
+        },
+        "Run code in sandboxes, and inspect them.",
+    ),
     "cluster": CommandRow("sandbox.cluster:app", "Run sandboxes on several machines."),
 }
 
@@ -116,7 +291,7 @@ def _root(
         bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    context.obj = data
+    DATA.set(data)
     JSON_ASKED.set(False)
     if os.environ.get("NO_COLOR"):  # https://no-color.org: any text but the empty one
         context.color = False

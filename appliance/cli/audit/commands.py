@@ -3,43 +3,71 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, Limit, client_settings_of, data_of
-from appliance.cli.show.printing import show_fields, show_json, show_line, show_records
+from appliance.cli.shell.options import Limit, data_folder, read_client_settings
+from appliance.cli.show.printing import Output, prints, records, show_fields, show_line
+from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
-    from appliance.cli.documents.data import AuditHeadDocument
     from appliance.settings.client_config import ClientSettings
-    from policies.audit import Head
+    from policies.audit import AuditEntry, Head
 
 app = typer.Typer(help="Read, check and export the audit log of all decisions.", no_args_is_help=True)
 
 
+class AuditCheckDocument(FrozenModel):
+    holds: bool
+    entries: int
+    head: str | None
+    first_bad: int | None
+    problem: str
+    clock_back: int | None
+    """The entry before which the clock was set back."""
+    key: str
+    differs: tuple[str, ...]
+    kept: tuple[str, ...]
+    """Places outside the data folder that keep the newest head."""
+    notes: tuple[str, ...]
+
+
+class AuditHeadDocument(FrozenModel):
+    entries: int
+    head: str
+    files: tuple[str, ...]
+    """Written files: the export, or the copies of the head."""
+
+
+class RenewedLog(FrozenModel):
+    old_log: str | None
+    aliases: dict[str, str | None]
+    """Aliases that the new log takes over from the ledger."""
+
+
 @app.command("ls")
-def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
+@prints
+def ls(limit: Limit = 20) -> Output[Sequence[AuditEntry]]:
     """List the newest entries, newest first.
 
     Example: assay audit ls --limit 20
     """
     from appliance.cli.audit.read import entries_of
 
-    show_records(
-        entries_of(data_of(context, data), limit),
+    return records(
+        entries_of(data_folder(), limit),
         ("number", "time", "event", "details"),
         lambda entry: (entry.number, entry.at[:19], entry.kind, _details(entry.what)),
         empty="the log is empty",
-        as_json=as_json,
     )
 
 
 @app.command("verify")
+@prints
 def verify(
-    context: typer.Context,
     file: Annotated[Path | None, typer.Argument(help="A log or an export (default: the data folder's log).")] = None,
     key: Annotated[
         Path | None,
@@ -49,9 +77,7 @@ def verify(
         list[str] | None,
         typer.Option("--known", metavar="NUMBER:SHA256", help="An entry that you noted elsewhere (repeatable)."),
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[AuditCheckDocument]:
     """Find any changed, deleted, inserted, reordered or truncated entry and name the first bad one; also find ledger
     records that contradict the log (exit code 1).
 
@@ -59,77 +85,65 @@ def verify(
     """
     from appliance.cli.audit.read import verified
 
-    settings = client_settings_of(context, data)
+    settings = read_client_settings()
     kept = _kept(settings) if file is None else ()
     checked = verified(settings.data, file, key, known or [], kept)
     found = checked.found
-    if as_json:
-        from appliance.cli.documents.data import AuditCheckDocument
+    document = AuditCheckDocument(
+        holds=checked.holds,
+        entries=found.entries,
+        head=str(found.head) if found.head else None,
+        first_bad=found.bad,
+        problem=found.problem,
+        clock_back=found.back,
+        key=checked.fingerprint,
+        differs=tuple(checked.differs),
+        kept=tuple(map(str, kept)),
+        notes=tuple(checked.notes),
+    )
+    return Output(document, lambda: _show(document, found.holds), 0 if checked.holds else 1)
 
-        show_json(
-            AuditCheckDocument(
-                holds=checked.holds,
-                entries=found.entries,
-                head=str(found.head) if found.head else None,
-                first_bad=found.bad,
-                problem=found.problem,
-                clock_back=found.back,
-                key=checked.fingerprint,
-                differs=tuple(checked.differs),
-                kept=tuple(map(str, kept)),
-                notes=tuple(checked.notes),
-            )
-        )
+
+def _show(found: AuditCheckDocument, log_holds: bool) -> None:
+    if log_holds:
+        show_line(f"all {found.entries} entries are valid")
     else:
-        if found.holds:
-            show_line(f"all {found.entries} entries are valid")
-        else:
-            show_line(f"first bad entry: {found.bad}: {found.problem}")
-        show_fields(
-            [
-                ("good entries", found.entries),
-                ("head", found.head),
-                *(("head kept in", place) for place in kept),
-                ("signed by", checked.fingerprint),
-            ]
-        )
-        if found.back is not None:
-            show_line(f"the clock was set back before entry {found.back}")
-        for text in checked.differs:
-            show_line(f"the ledger contradicts the log: {text}")
-        for note in checked.notes:
-            show_line(f"note: {note}")
-    raise typer.Exit(0 if checked.holds else 1)
+        show_line(f"first bad entry: {found.first_bad}: {found.problem}")
+    show_fields(
+        [
+            ("good entries", found.entries),
+            ("head", found.head),
+            *(("head kept in", place) for place in found.kept),
+            ("signed by", found.key),
+        ]
+    )
+    if found.clock_back is not None:
+        show_line(f"the clock was set back before entry {found.clock_back}")
+    for text in found.differs:
+        show_line(f"the ledger contradicts the log: {text}")
+    for note in found.notes:
+        show_line(f"note: {note}")
 
 
 @app.command("export")
-def export(
-    context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="File to write; must not exist.")],
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+@prints
+def export(file: Annotated[Path, typer.Argument(help="File to write; must not exist.")]) -> Output[AuditHeadDocument]:
     """Write the whole log with a signed end, to be checked elsewhere.
 
     Example: assay audit export audit.jsonl
     """
     from appliance.cli.audit.read import write_export
 
-    settings = client_settings_of(context, data)
+    settings = read_client_settings()
     head = write_export(settings.data, file, _kept(settings))
-    if as_json:
-        show_json(_head(head, file))
-    else:
-        show_line(f"{head.number + 1} entries, head {head}")
+    return Output(_head(head, file), f"{head.number + 1} entries, head {head}")
 
 
 @app.command("renew")
+@prints
 def renew(
-    context: typer.Context,
     reason: Annotated[str, typer.Option("--reason", help="Reason, recorded in the new log's first entry.")],
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[RenewedLog]:
     """Start a new log beside a damaged one, based on the ledger. All persons' keys become unknown. Stop the daemon
     first.
 
@@ -138,37 +152,32 @@ def renew(
     from appliance.cli.audit.read import entries_of
     from appliance.cli.audit.renew import begin_anew
 
-    settings = client_settings_of(context, data)
+    settings = read_client_settings()
     old_log = begin_anew(settings.data, reason, _kept(settings))
     found = entries_of(settings.data, 1)[0].what["aliases"]
     aliases = found if isinstance(found, dict) else {}
-    if as_json:
-        from appliance.cli.documents.data import RenewedLog
-
-        show_json(RenewedLog.model_validate({"old_log": str(old_log) if old_log else None, "aliases": aliases}))
-        return
-    show_line(f"started a new log; the old one is {old_log}" if old_log else "started a new log; there was none")
-    for name, digest in aliases.items():
-        show_line(f"taken from the ledger: {name} {digest or 'none'}")
-    show_line("no person's key is known any more: admit yours again with `assay key admit` (trusted on first use)")
+    lines = [
+        f"started a new log; the old one is {old_log}" if old_log else "started a new log; there was none",
+        *(f"taken from the ledger: {name} {digest or 'none'}" for name, digest in aliases.items()),
+        "no person's key is known any more: admit yours again with `assay key admit` (trusted on first use)",
+    ]
+    renewed = RenewedLog.model_validate({"old_log": str(old_log) if old_log else None, "aliases": aliases})
+    return Output(renewed, lines)
 
 
 @app.command("accept")
-def accept(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+@prints
+def accept() -> Output[AuditHeadDocument]:
     """Accept the log as it is, after you moved the data folder or restored an old copy. Stop the daemon first."""
     from appliance.cli.audit.renew import accept as accept_log
 
-    settings = client_settings_of(context, data)
-    head = accept_log(settings.data, _kept(settings))
-    if as_json:
-        show_json(_head(head, *_kept(settings)))
-    else:
-        show_line(f"{head.number + 1} entries, head {head}: kept in {', '.join(map(str, _kept(settings)))}")
+    settings = read_client_settings()
+    kept = _kept(settings)
+    head = accept_log(settings.data, kept)
+    return Output(_head(head, *kept), f"{head.number + 1} entries, head {head}: kept in {', '.join(map(str, kept))}")
 
 
 def _head(head: Head, *files: Path) -> AuditHeadDocument:
-    from appliance.cli.documents.data import AuditHeadDocument
-
     return AuditHeadDocument(entries=head.number + 1, head=str(head), files=tuple(map(str, files)))
 
 

@@ -6,18 +6,23 @@ Each kind of check has a command, built from the options that the kind declares.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from appliance.cli.check.draft import draft
 from appliance.cli.check.options import CheckRun
 from appliance.cli.shell.model_options import parameter, parameter_name, parameters_of, with_options
-from appliance.cli.shell.options import Data, Json
+from appliance.cli.show.printing import Output, for_people, prints
 from verifiers.contract.kinds import Kind, KindOption
 from verifiers.registry import KINDS
+
+if TYPE_CHECKING:
+    from verifiers.selftest.report import SelfTest
 
 app = typer.Typer(help="Verify answers, proofs, programs and texts.", no_args_is_help=True)
 
@@ -43,12 +48,26 @@ def _command(kind: Kind) -> Callable[..., None]:
         [submission, *own, *([ASSESS] if kind.assess else []), *parameters_of(CheckRun)],
         doc=f"{kind.about}\n\nExample: {kind.example}" if kind.example else kind.about,
     )
-    def check(context: typer.Context, data: Data = None, as_json: Json = False, **values: Any) -> None:
+    @partial(prints, returned=partial(_returned, kind))
+    def check(**values: Any) -> Output[Any]:
         from appliance.cli.check.work import run_check
 
-        raise typer.Exit(run_check(context, data, kind, values, as_json=as_json))
+        return run_check(kind, values)
 
     return check
+
+
+def _returned(kind: Kind) -> Any:
+    """Returns the output's type of the command for a kind of check."""
+    from appliance.cli.check.show import PairResult, PairsSummary
+    from verifiers.contract.verdict import Verdict
+
+    types: Any = Annotated[Verdict, "for one submission"] | Annotated[PairsSummary, "with --pairs and --out"]
+    types |= Annotated[Iterator[PairResult], "with --pairs alone"]
+    if kind.assess is not None:
+        report = get_type_hints(kind.assess.load())["return"]
+        types |= Annotated[report, "with --assess"]
+    return Output[types]
 
 
 for _kind in KINDS:
@@ -60,8 +79,8 @@ app.command("draft")(draft)
 
 
 @app.command("selftest")
+@prints
 def selftest(
-    context: typer.Context,
     verifiers: Annotated[
         list[str] | None,
         typer.Option("--verifier", metavar="NAME", help="Only this kind, such as answer or program (repeatable)."),
@@ -72,23 +91,21 @@ def selftest(
     catalogue: Annotated[
         bool, typer.Option("--catalogue", help="Print the attacks as Markdown and run none of them.")
     ] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[SelfTest | None]:
     """Try every known attack on the verifiers here, and honest controls.
 
     Exit code 1 if an attack passes or a control does not, 5 if a case could not be run.
 
     Example: assay check selftest --verifier answer --jobs 2
     """
-    import os
-
-    from appliance.cli.check.selftest import run_cases, show_catalogue
+    from appliance.cli.check.selftest import catalogue_of, run_cases
     from appliance.cli.check.target import target_for
+    from appliance.errors import UsageError
 
     if catalogue:
-        show_catalogue(verifiers or [], as_json=as_json)
-        return
-    target = target_for(context, data, (), ready=2)
-    jobs = jobs or len(os.sched_getaffinity(0))
-    raise typer.Exit(run_cases(target, only=verifiers or [], jobs=jobs, as_json=as_json))
+        if not for_people():
+            raise UsageError("--catalogue: the catalogue has no JSON form", "leave out --json")
+        typer.echo(catalogue_of(verifiers or []))
+        return Output(None)
+    target = target_for((), ready=2)
+    return run_cases(target, only=verifiers or [], jobs=jobs or len(os.sched_getaffinity(0)))

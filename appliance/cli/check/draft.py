@@ -8,22 +8,30 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from appliance.cli.shell.inputs import text_of
-from appliance.cli.shell.options import Data, Json
-from appliance.cli.show.printing import show_json, show_line
+from appliance.cli.show.printing import Output, prints
 from appliance.errors import AssayError, ExitCode, UsageError
+from runtime.model import FrozenModel
+from verifiers.checklists.assess import ListAssessment, assess
 from verifiers.registry import kind_named
 
 TRIES = 3
 MOST_TOKENS = 2048
 
 
+class DraftedList(FrozenModel):
+    list: dict[str, Any]
+    """The checklist, as `assay check checklist --spec` reads it."""
+    refused: tuple[str, ...]
+    assessment: ListAssessment
+
+
+@prints
 def draft(
-    context: typer.Context,
     instruction: Annotated[str, typer.Argument(metavar="FILE", help="Your instruction; `-` for standard input.")],
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")
@@ -36,9 +44,7 @@ def draft(
         Path | None,
         typer.Option("--out", metavar="FILE", help="File for a sound list, to use with --spec; must not exist."),
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[DraftedList]:
     """Let a model draft a checklist for your instruction, and check the draft.
 
     Exit code 0 for a sound list, 1 for an unsound one, 2 for a text that is not a list.
@@ -47,7 +53,6 @@ def draft(
     """
     from appliance.cli.check.target import target_for
     from curriculum.checklists.written import WrittenList, WrittenListError, read_written, request
-    from verifiers.checklists.assess import assess
     from verifiers.checklists.explain import explain
 
     if bool(written) == bool(endpoint and model):
@@ -74,26 +79,20 @@ def draft(
         raise problem
 
     found = read_written(text_of(written, "--written"), asked) if written else from_model()
-    with target_for(context, data, (kind_named("checklist"),)).checker(jobs=1) as checker:
+    with target_for((kind_named("checklist"),)).checker(jobs=1) as checker:
         report = assess(checker, found.spec)
     content = found.spec.model_dump(mode="json", exclude={"kind"})
-    if as_json:
-        from appliance.cli.documents.checks import DraftedList
-
-        show_json(DraftedList(list=content, refused=tuple(found.refused), assessment=report))
-    else:
-        for line in explain(found.spec):
-            show_line(line)
-        for why in found.refused:
-            show_line(f"left out: {why}")
-        show_line(f"{'sound' if report.sound else 'not sound'}: {report.reason}")
-        for line in report.lines():
-            show_line(f"  {line}")
-    if not report.sound:
-        raise typer.Exit(ExitCode.FAILED_VERDICT)
-    if out is not None:
+    lines = [
+        *explain(found.spec),
+        *(f"left out: {why}" for why in found.refused),
+        f"{'sound' if report.sound else 'not sound'}: {report.reason}",
+        *(f"  {line}" for line in report.lines()),
+    ]
+    if report.sound and out is not None:
         try:
             with out.open("x") as file:
                 file.write(json.dumps(content, indent=2) + "\n")
         except OSError as error:
             raise AssayError(f"{out}: {error.strerror}", "name a writable file", ExitCode.USAGE) from error
+    code = ExitCode.OK if report.sound else ExitCode.FAILED_VERDICT
+    return Output(DraftedList(list=content, refused=tuple(found.refused), assessment=report), lines, code)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import typer
 
 from appliance.cli.check.target import CheckTarget
-from appliance.cli.show.printing import show_json, show_line, show_progress, show_table
-from appliance.errors import ExitCode, UsageError
+from appliance.cli.show.printing import Output, show_line, show_progress, show_table
+from appliance.errors import ExitCode
 from appliance.system.clock import now
 from appliance.text.printable import printable
 from curriculum import seeds
@@ -30,8 +30,8 @@ SHOWN = 20
 LIMIT = 300
 
 
-def run_cases(place: CheckTarget, *, only: list[str], jobs: int, as_json: bool) -> ExitCode:
-    """Runs the cases. Returns 1 if an attack passed, a control failed or a suspicion was missed; 5 if a case got no
+def run_cases(place: CheckTarget, *, only: list[str], jobs: int) -> Output[SelfTest]:
+    """Runs the cases. Exit code 1 if an attack passed, a control failed or a suspicion was missed; 5 if a case got no
     verdict."""
     only = [_known_name(name) for name in only]
     try:
@@ -42,20 +42,13 @@ def run_cases(place: CheckTarget, *, only: list[str], jobs: int, as_json: bool) 
     finally:
         show_progress("")
     missing = [case for case in found.not_run if not only or case.verifier in only]
-    if as_json:
-        show_json(found)
-    else:
-        _show(found, missing)
-    if not found.clean:
-        return ExitCode.FAILED_VERDICT
-    return ExitCode.INFRASTRUCTURE if missing else ExitCode.OK
+    passed = ExitCode.INFRASTRUCTURE if missing else ExitCode.OK
+    return Output(found, lambda: _show(found, missing), passed if found.clean else ExitCode.FAILED_VERDICT)
 
 
-def show_catalogue(only: list[str], *, as_json: bool) -> None:
-    """Prints the catalogue of attacks on verifiers as Markdown. Raises UsageError for JSON."""
-    if as_json:
-        raise UsageError("--catalogue: the catalogue has no JSON form", "leave out --json")
-    typer.echo(attack_catalogue(trials(), [_known_name(name) for name in only]))
+def catalogue_of(only: list[str]) -> str:
+    """Returns the catalogue of attacks on verifiers as Markdown."""
+    return attack_catalogue(trials(), [_known_name(name) for name in only])
 
 
 def _known_name(name: str) -> str:

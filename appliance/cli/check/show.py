@@ -12,13 +12,16 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
+from pydantic import Field
 
-from appliance.cli.show.printing import show_json, show_line, show_progress
+from appliance.cli.show.printing import Output, show_line, show_progress
+from appliance.errors import ExitCode
 from appliance.text.printable import printable
-from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from runtime.model import FrozenModel
+from verifiers.contract.verdict import Ground, Outcome, SpecProblem, Verdict
 
 REASON = 2_000
 """Characters of a reason shown to a person; JSON has all."""
@@ -32,6 +35,37 @@ COLOURS = {
     Outcome.HACK_SUSPECTED: typer.colors.MAGENTA,
     Outcome.INFRA_ERROR: typer.colors.YELLOW,
 }
+
+
+class PairsSummary(FrozenModel):
+    """Totals of a run over a file of pairs whose results are in another file."""
+
+    pairs: int
+    passed: int = Field(serialization_alias="pass")
+    fail: int
+    hack_suspected: int
+    infra_error: int
+    bad_spec: int
+    checked_now: int
+    seconds: float
+    out: str
+
+
+class PairResult(FrozenModel):
+    """Result of one checked pair. The last fields are there with --evidence only."""
+
+    id: str | int
+    outcome: Literal[Outcome.PASS, Outcome.FAIL, Outcome.HACK_SUSPECTED, Outcome.INFRA_ERROR, "bad_spec"]
+    reason: str
+    seconds: float
+    hint: str | None = None
+    score: float | None = None
+    ground: Ground | None = None
+    evidence: dict[str, Any] | None = None
+    verifier: str | None = None
+    version: str | None = None
+    tools: dict[str, str] | None = None
+    isolation: str | None = None
 
 
 def result_of(name: str | int, verdict: Verdict | SpecProblem, *, evidence: bool) -> dict[str, Any]:
@@ -56,10 +90,7 @@ def show_results(lines: Sequence[dict[str, Any]]) -> None:
     sys.stdout.flush()
 
 
-def show_verdict(verdict: Verdict, *, evidence: bool, as_json: bool) -> None:
-    if as_json:
-        show_json(verdict)
-        return
+def show_verdict(verdict: Verdict, *, evidence: bool) -> None:
     typer.echo(typer.style(verdict.outcome.value, fg=COLOURS[verdict.outcome]), nl=False)
     ground = f" ({verdict.ground.value})" if verdict.ground else ""
     show_line(f"{ground}  {printable(verdict.reason, limit=REASON)}", indent=2, used=len(verdict.outcome.value))
@@ -76,30 +107,30 @@ def show_verdict(verdict: Verdict, *, evidence: bool, as_json: bool) -> None:
             typer.echo(f"  {line}")
 
 
-def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path | None, as_json: bool) -> None:
-    """Prints how many pairs of a file passed and failed. On standard output if the results are in a file, else on
-    standard error."""
+def summary_of(
+    counts: Counter[str], before: int, seconds: float, out: Path | None, code: ExitCode
+) -> Output[PairsSummary | None]:
+    """Returns how many pairs of a file passed and failed. Printed on standard error unless the results are in a
+    file."""
     checked = counts.total() - before
-    if out is not None and as_json:
-        from appliance.cli.documents.checks import PairsSummary
-
-        show_json(
-            PairsSummary(
-                pairs=counts.total(),
-                passed=counts[Outcome.PASS.value],
-                fail=counts[Outcome.FAIL.value],
-                hack_suspected=counts[Outcome.HACK_SUSPECTED.value],
-                infra_error=counts[Outcome.INFRA_ERROR.value],
-                bad_spec=counts[BAD_SPEC],
-                checked_now=checked,
-                seconds=round(seconds, 3),
-                out=str(out),
-            )
-        )
-        return
     listed = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
     rate = f"{checked} checked in {seconds:.1f} s" if checked else "nothing left to check"
-    typer.echo(printable(f"{counts.total()} pairs: {listed}; {rate}"), err=out is None)
+    line = printable(f"{counts.total()} pairs: {listed}; {rate}")
+    if out is None:
+        typer.echo(line, err=True)
+        return Output(None, code=code)
+    summary = PairsSummary(
+        pairs=counts.total(),
+        passed=counts[Outcome.PASS.value],
+        fail=counts[Outcome.FAIL.value],
+        hack_suspected=counts[Outcome.HACK_SUSPECTED.value],
+        infra_error=counts[Outcome.INFRA_ERROR.value],
+        bad_spec=counts[BAD_SPEC],
+        checked_now=checked,
+        seconds=round(seconds, 3),
+        out=str(out),
+    )
+    return Output(summary, lambda: typer.echo(line), code)
 
 
 class CheckProgress:

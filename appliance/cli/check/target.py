@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from appliance.cli.shell.broker_target import find, listening
-from appliance.cli.shell.options import settings_of
+from appliance.cli.shell.options import read_settings
 from appliance.config import places
 from appliance.errors import AssayError, ExitCode
 from appliance.settings import policy_files
@@ -73,23 +73,17 @@ class CheckTarget:
 
 
 def target_for(
-    context: typer.Context,
-    data: Path | None,
-    kinds: Collection[Kind],
-    *,
-    lean: Path | None = None,
-    judge: Path | None = None,
-    ready: int = 1,
+    kinds: Collection[Kind], *, lean: Path | None = None, judge: Path | None = None, ready: int = 1
 ) -> CheckTarget:
     """Chooses the broker or process that verifies submissions of these kinds; none means all, as far as possible here.
     An own broker keeps `ready` sandboxes ahead. Raises AssayError (3) if submissions must be run without a broker;
     PolicyError; ModelError for an unusable judge."""
-    settings = settings_of(context, data)
+    settings = read_settings()
     socket = places.broker_socket(settings, settings.data)
     runs = any(kind.runs for kind in kinds)
     if not (runs or os.geteuid() == 0 or settings.sandbox.broker is not None or listening(socket)):
         return CheckTarget(None, lean=lean, judge=judge)
-    runtime = find(context, data, ready=ready if runs or not kinds else 0).settings
+    runtime = find(ready=ready if runs or not kinds else 0).settings
     if lean is not None:
         own = runtime.own.model_copy(update={"programs": tools.programs(lean)})
         runtime = runtime.model_copy(update={"own": own})

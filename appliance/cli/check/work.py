@@ -36,10 +36,18 @@ from appliance.cli.check.options import (
 )
 from appliance.cli.check.pairs import PairItem, PairsFile
 from appliance.cli.check.results import Results
-from appliance.cli.check.show import BAD_SPEC, CheckProgress, result_of, show_results, show_summary, show_verdict
+from appliance.cli.check.show import (
+    BAD_SPEC,
+    CheckProgress,
+    PairsSummary,
+    result_of,
+    show_results,
+    show_verdict,
+    summary_of,
+)
 from appliance.cli.check.target import CheckTarget, target_for
 from appliance.cli.shell.model_options import given, parameter_name, read_options
-from appliance.cli.show.printing import show_json, show_line, show_progress
+from appliance.cli.show.printing import Output, show_progress
 from appliance.errors import AssayError, ExitCode, UsageError
 from verifiers.contract.kinds import Kind
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
@@ -99,23 +107,16 @@ def _in_order(pool: ThreadPoolExecutor, work: Iterator[list[PairItem]], ask: Ask
 SECONDS = 120.0
 
 
-def assess_spec(
-    target: CheckTarget, kind: Kind, spec: Spec, right: str, *, seconds: float | None, as_json: bool
-) -> ExitCode:
-    """Tests a check with wrong submissions and a right one, and prints the findings. Returns 1 if it accepts a wrong
-    one. Raises SpecError if it is unusable or rejects the right one."""
+def assess_spec(target: CheckTarget, kind: Kind, spec: Spec, right: str, *, seconds: float | None) -> Output[Any]:
+    """Tests a check with wrong submissions and a right one. Exit code 1 if it accepts a wrong one. Raises SpecError if
+    it is unusable or rejects the right one."""
     assert kind.assess is not None
     if kind.runs:
         _ = target.broker  # what runs submissions is refused without one, before anything is begun
     with target.checker(jobs=1) as checker:
         found = kind.assess.load()(checker, spec, right, seconds=seconds or SECONDS)
-    if as_json:
-        show_json(found)
-    else:
-        show_line(f"{'sound' if found.sound else 'not sound'}: {found.reason}")
-        for line in found.lines():
-            show_line(f"  {line}")
-    return ExitCode.OK if found.sound else ExitCode.FAILED_VERDICT
+    lines = [f"{'sound' if found.sound else 'not sound'}: {found.reason}", *(f"  {line}" for line in found.lines())]
+    return Output(found, lines, ExitCode.OK if found.sound else ExitCode.FAILED_VERDICT)
 
 
 INTERRUPTED = 130
@@ -138,9 +139,7 @@ class CheckWork(NamedTuple):
     run: CheckRun
 
 
-def run_check(
-    context: typer.Context, data: Path | None, kind: Kind, values: dict[str, Any], *, as_json: bool
-) -> ExitCode:
+def run_check(kind: Kind, values: dict[str, Any]) -> Output[Any]:
     """Runs one `assay check` command. Raises AssayError for an invalid request, SpecError for a bad spec."""
     run = read_options(CheckRun, {name: values[name] for name in CheckRun.model_fields})
     chosen = given(values)
@@ -159,26 +158,26 @@ def run_check(
     fields = fields_in(kind, run.spec, flags)
     if run.pairs is not None:
         work = CheckWork(kind, fields, run.pairs, run)
-        return check_pairs(target_for(context, data, (kind,), **parts), work, as_json=as_json)
+        return check_pairs(target_for((kind,), **parts), work)
     require_fields(kind, fields)
     if assess:
         spec = spec_of(kind, fields)
         right = submission_of(kind, spec, submitted) if submitted else ""
-        target = target_for(context, data, (kind,))
-        return assess_spec(target, kind, spec, right, seconds=run.seconds, as_json=as_json)
+        target = target_for((kind,))
+        return assess_spec(target, kind, spec, right, seconds=run.seconds)
     if submitted is None and kind.submission.default is None:
         raise missing(kind.submission.flag, kind.submission.metavar)
     spec = spec_of(kind, fields)
     submission = submission_of(kind, spec, submitted)
-    target = target_for(context, data, (kind,), **parts)
+    target = target_for((kind,), **parts)
     with target.checker(jobs=1) as checker:
         verdict = checker.check(spec, submission, seconds=run.seconds)
     target.say_isolation(verdict)
-    show_verdict(verdict, evidence=run.evidence, as_json=as_json)
-    return code_of(Counter([verdict.outcome.value]))
+    code = code_of(Counter([verdict.outcome.value]))
+    return Output(verdict, lambda: show_verdict(verdict, evidence=run.evidence), code)
 
 
-def check_pairs(place: CheckTarget, work: CheckWork, *, as_json: bool) -> ExitCode:
+def check_pairs(place: CheckTarget, work: CheckWork) -> Output[PairsSummary | None]:
     """Checks every pair of a file; SIGTERM interrupts like Ctrl-C. Results go to `work.run.out`, or as lines to
     standard output. Raises AssayError, OSError."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -187,10 +186,10 @@ def check_pairs(place: CheckTarget, work: CheckWork, *, as_json: bool) -> ExitCo
         pairs = PairsFile(stream, name, work.kind, work.base)
         found = pairs.scan()
         if work.run.out is None:
-            return _check_all(place, work, pairs, found.total, None, as_json=as_json)
+            return _check_all(place, work, pairs, found.total, None)
         about = _about(work, found.digest, identity(next(pairs.items()).spec)[1]) | place.about
         with closing(Results(work.run.out, about, work.pairs)) as results:
-            return _check_all(place, work, pairs, found.total, results, as_json=as_json)
+            return _check_all(place, work, pairs, found.total, results)
 
 
 def code_of(counts: Counter[str]) -> ExitCode:
@@ -204,8 +203,8 @@ def code_of(counts: Counter[str]) -> ExitCode:
 
 
 def _check_all(
-    place: CheckTarget, work: CheckWork, pairs: PairsFile, count: int, results: Results | None, *, as_json: bool
-) -> ExitCode:
+    place: CheckTarget, work: CheckWork, pairs: PairsFile, count: int, results: Results | None
+) -> Output[PairsSummary | None]:
     done = {} if results is None else {name: found for name, found in results.outcomes.items() if found not in BROKEN}
     counts = Counter(done.values())
     before = counts.total()
@@ -229,8 +228,7 @@ def _check_all(
         raise typer.Exit(INTERRUPTED) from None
     finally:
         show_progress("")
-    show_summary(counts, before, time.monotonic() - started, out=work.run.out, as_json=as_json)
-    return code_of(counts)
+    return summary_of(counts, before, time.monotonic() - started, work.run.out, code_of(counts))
 
 
 def _verdicts(place: CheckTarget, work: CheckWork, items: Iterator[PairItem]) -> Iterator[Judged]:

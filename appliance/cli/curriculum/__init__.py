@@ -1,5 +1,5 @@
 """`assay curriculum`: looks at tasksets, tries tasks, adds the owner's problems and certifies them.
 
-Open `commands.py` first: each command has a row there and a module here. `catalog.py` decides which tasks a person may
+Each command has a row in `appliance.cli.main`, and a module here. `catalog.py` decides which tasks a person may
 see, `own_files.py` reads rows, `add.py` filters them. No command shows a sealed question.
 """

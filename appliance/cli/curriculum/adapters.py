@@ -5,19 +5,21 @@ Invariants: adapter code runs only in sandboxes; its items pass the same filters
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.shell.lazy_group import CommandRow, lazy_group
-from appliance.cli.shell.options import Data, Json, settings_of
-from appliance.cli.show.printing import show_json, show_line, show_progress, show_records
-from appliance.errors import ExitCode
+from appliance.cli.show.printing import Output, prints, prints_without_data, records, show_progress
+from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
+    from appliance.cli.curriculum.add import AddedRows
+    from curriculum.adapters import AdapterSummary
     from curriculum.foreign.given import GivenTask
-    from curriculum.own.rows import OwnRow
+    from curriculum.foreign.making import SetSummary
 
 COMMANDS = {
     "ls": CommandRow(
@@ -32,29 +34,36 @@ COMMANDS = {
 app = lazy_group(COMMANDS, help="Use foreign environments: install them for sandboxes, and make tasksets from them.")
 
 Name = Annotated[str, typer.Argument(help="Name, as listed by `assay curriculum adapter ls`.")]
+Package = Annotated[str, typer.Option("--package", help="Your own package, as listed by `adapter ls`.")]
 
 
-def ls(as_json: Json = False) -> None:
+class InstalledAdapter(FrozenModel):
+    name: str
+    packages: int
+    mib: int
+    folder: str
+
+
+@prints_without_data
+def ls() -> Output[Sequence[AdapterSummary]]:
     """List the adapters, and whether the packages of their guests are installed."""
     from curriculum.adapters import ADAPTERS, AdapterSummary
 
-    rows = [AdapterSummary.of(adapter) for adapter in ADAPTERS.values()]
-    show_records(
-        rows,
+    return records(
+        [AdapterSummary.of(adapter) for adapter in ADAPTERS.values()],
         ("adapter", "about", "packages", "MiB", "installed", "owner's packages"),
         lambda one: (one.name, one.about, one.packages, one.mib, one.installed or "no", ", ".join(one.owned)),
         empty="no adapter",
-        as_json=as_json,
     )
 
 
+@prints_without_data
 def install(
     name: Name,
     package: Annotated[
         Path | None, typer.Option("--package", metavar="PATH", help="Your own package for it: a folder, or a wheel.")
     ] = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[InstalledAdapter]:
     """Install the packages for an adapter's guests: exact versions, wheels only, for guests alone.
 
     Downloads use pip with its configuration on this machine. Nothing is downloaded later, when a world is opened. The
@@ -74,23 +83,15 @@ def install(
     found, what = install_set(adapter.name, adapter.pins, adapter.imports, added=adapter.stand_in_files), adapter.name
     if owned is not None:
         found, what = extend_set(adapter.set_name(owned.name), found.folder, owned.files), f"{name} with {owned.name}"
-    if as_json:
-        from appliance.cli.documents.tasks import InstalledAdapter
-
-        show_json(InstalledAdapter(name=what, packages=len(adapter.pins), mib=found.mib, folder=str(found.folder)))
-        return
-    show_line(f"installed {what}: {len(adapter.pins)} packages, {found.mib} MiB, in {found.folder}")
+    lines = [f"installed {what}: {len(adapter.pins)} packages, {found.mib} MiB, in {found.folder}"]
     if adapter.takes_package and owned is None:
-        show_line("to add your own package, run this again with --package FOLDER")
+        lines.append("to add your own package, run this again with --package FOLDER")
+    installed = InstalledAdapter(name=what, packages=len(adapter.pins), mib=found.mib, folder=str(found.folder))
+    return Output(installed, lines)
 
 
-def sets(
-    context: typer.Context,
-    name: Name,
-    package: Annotated[str, typer.Option("--package", help="Your own package, as listed by `adapter ls`.")] = "",
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+@prints
+def sets(name: Name, package: Package = "") -> Output[Sequence[SetSummary]]:
     """List the sets of an adapter's environments, and what decides about answers: a check of ours, or their own score,
     a foreign reward that is never trained on.
 
@@ -99,19 +100,18 @@ def sets(
     from appliance.cli.shell.broker_target import patient_sessions
     from curriculum.foreign.making import SetSummary, list_sets
 
-    with patient_sessions(context, data) as pool:
+    with patient_sessions() as pool:
         found = list_sets(pool, name, package)
-    show_records(
+    return records(
         [SetSummary.of(name, one, levels) for one, levels in found.items()],
         ("set", "own levels", "decided by"),
         lambda one: (one.name, one.levels, one.decided_by),
         empty="no set",
-        as_json=as_json,
     )
 
 
+@prints
 def add(
-    context: typer.Context,
     name: Name,
     chosen: Annotated[
         str,
@@ -121,7 +121,7 @@ def add(
             "tasks.jsonl.",
         ),
     ],
-    package: Annotated[str, typer.Option("--package", help="Your own package, as listed by `adapter ls`.")] = "",
+    package: Package = "",
     tasks: Annotated[
         int | None, typer.Option("--tasks", min=1, max=10_000, help="Tasks of each of five levels (default: 100).")
     ] = None,
@@ -136,9 +136,7 @@ def add(
         typer.Option("--license", help="Licence of the tasks, stored with them (default: the adapter's, if known)."),
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and store nothing.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[AddedRows]:
     """Make a taskset from an adapter's environment. Items are made in a sandbox and checked like your own problems.
     Items scored only by the environment itself are never trained on.
 
@@ -149,48 +147,29 @@ def add(
 
     Example: assay curriculum adapter add reasoning_gym chain_sum --tasks 20
     """
-    from appliance.cli.curriculum.add import Refused, keeper_of, let_through, name_of, sealed_questions, show_added
+    from appliance.cli.curriculum.add import NewTaskset, RefusedRow
     from appliance.cli.shell.broker_target import patient_sessions
-    from appliance.cli.shell.own_use import how_to_train
     from curriculum.adapters import adapter_named
     from curriculum.foreign.given import rows_given
     from curriculum.foreign.making import level_of, make_rows, source_of
-    from curriculum.own.rows import with_levels
-    from curriculum.own.taskset import OwnContent
 
     adapter, place = adapter_named(name), Path(chosen)
     given = _given(place, tasks, batch) if adapter.tasks_given else None
-    named = name_of(Path(f"{name}_{chosen if given is None else package}"), taskset)
-    keeper = keeper_of(context, data, named, dry_run=dry_run)
-    sealed = [] if dry_run else sealed_questions(context, data)
+    added = NewTaskset(Path(f"{name}_{chosen if given is None else package}"), taskset, dry_run=dry_run)
 
     def say(count: int) -> None:
         show_progress(f"made {count} tasks")
 
-    with patient_sessions(context, data) as pool:
+    with patient_sessions() as pool:
         if given is not None:
             made, left_out = rows_given(pool, package, given, say=say)
         else:
             made, left_out = make_rows(
                 pool, name, chosen, package=package, tasks=tasks or 100, batch=batch or 0, say=say
             )
-    refused = [Refused(one.origin, one.reason) for one in left_out]
-    accepted: list[OwnRow] = []
-    if made:
-        from appliance.cli.check.target import target_for
-        from verifiers.registry import kind_of
-
-        with target_for(context, data, {kind_of(row.spec) for row in made}).checker(jobs=2) as checker:
-            accepted = list(let_through(context, data, checker, made, sealed, refused))
-    show_progress("")
-    kept = with_levels(accepted, level_of) if accepted else ()
-    if kept and not dry_run:
-        source, known = source_of(name, place.name if given else chosen, package, None if given else batch or 0)
-        content = OwnContent(name=named, licence=licence or known, source=source, added="", rows=kept)
-        keeper.add_taskset(content)
-    use = how_to_train(settings_of(context, data), f"own/{named}")
-    show_added(named, kept, refused, use=use, dry_run=dry_run, as_json=as_json)
-    raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)
+    source, known = source_of(name, place.name if given else chosen, package, None if given else batch or 0)
+    added.refused += [RefusedRow(origin=one.origin, reason=one.reason) for one in left_out]
+    return added.checked(made, licence=licence or known, source=source, level_of=level_of)
 
 
 def _given(place: Path, tasks: int | None, batch: int | None) -> list[GivenTask]:

@@ -6,23 +6,28 @@ Invariants: every row is checked here before the daemon stores any. Refused rows
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, client_of, data_of, settings_of, socket_of
-from appliance.cli.show.printing import show_fields, show_json, show_line, show_progress
+from appliance.cli.shell.options import api_client, data_folder, read_settings
+from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_lines, show_progress
 from appliance.errors import ExitCode, UsageError
+from appliance.settings.config_layers import user_file
+from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
-    from appliance.client.api_client import ApiClient
+    from appliance.client.messages import OwnTasksetView
+    from appliance.config.configuration import Settings
     from curriculum.contract.task import Task
     from curriculum.own.columns import OwnKind
     from curriculum.own.rows import OwnRow
+
 
 KINDS = ("auto", "answer", "program", "lean", "smt", "checklist", "exact")
 SHOWN_ROWS = 5
@@ -34,15 +39,23 @@ KEEP_SECONDS = 600.0
 """Timeout for the daemon to read and store the rows, in seconds."""
 
 
-class Refused(NamedTuple):
-    """Refused row of an owner's problems, with the reason."""
-
+class RefusedRow(FrozenModel):
     origin: str
     reason: str
 
 
+class AddedRows(FrozenModel):
+    name: str
+    """Name of the taskset."""
+    kept: bool
+    accepted: int
+    kinds: dict[str, int]
+    splits: dict[str, int]
+    refused: tuple[RefusedRow, ...]
+
+
+@prints
 def add(
-    context: typer.Context,
     place: Annotated[
         Path,
         typer.Argument(
@@ -56,9 +69,7 @@ def add(
     source: Annotated[str, typer.Option("--source", help="Source of the problems (default: the file's name).")] = "",
     kind: Annotated[str, typer.Option("--kind", help=f"Kind of check: {', '.join(KINDS)}.")] = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and store nothing.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[AddedRows]:
     """Add your own problems: each is checked, and the valid ones become the taskset own/NAME. Solutions of Harbor task
     folders, which give the reference answers, run in a sandbox.
 
@@ -66,75 +77,87 @@ def add(
 
     Example: assay curriculum add mine.jsonl --name sums --dry-run
     """
-    from appliance.cli.check.target import target_for
-    from appliance.cli.shell.own_use import how_to_train
     from curriculum.own.harbor import folders_in
-    from curriculum.own.rows import with_levels
-    from verifiers.registry import kind_of
 
     if kind not in KINDS:
         raise UsageError(f"--kind: unknown kind {kind!r}", f"use one of {', '.join(KINDS)}")
     folders = folders_in(place)
     if folders and kind != "auto":
         raise UsageError("a Harbor task folder has its own check", "omit --kind")
-    named = name_of(place, name)
-    keeper = keeper_of(context, data, named, dry_run=dry_run)
-    sealed = [] if dry_run else sealed_questions(context, data)
-    refused: list[Refused] = []
+    added = NewTaskset(place, name, dry_run=dry_run)
     if folders:
-        from appliance.cli.curriculum.own_harbor import harbor_rows
+        from appliance.cli.curriculum.own_files import harbor_rows
 
-        rows, left_out = harbor_rows(context, data, folders)
-        refused += [Refused(*one) for one in left_out]
+        rows, left_out = harbor_rows(folders)
+        added.refused += [RefusedRow(origin=origin, reason=reason) for origin, reason in left_out]
     else:
-        rows = list(problems_in(place, kind, refused))
-    accepted: list[OwnRow] = []
-    if rows:
-        kinds = {kind_of(row.spec) for row in rows}
-        with target_for(context, data, kinds).checker(jobs=2) as checker:
-            accepted = list(let_through(context, data, checker, rows, sealed, refused))
-    show_progress("")
-    kept = with_levels(accepted) if accepted else ()
-    if kept and not dry_run:
-        from curriculum.own.taskset import OwnContent
-
-        content = OwnContent(name=named, licence=licence, source=source or place.name, added="", rows=kept)
-        keeper.add_taskset(content)
-    use = how_to_train(settings_of(context, data), f"own/{named}")
-    show_added(named, kept, refused, use=use, dry_run=dry_run, as_json=as_json)
-    raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)
+        rows = list(problems_in(place, kind, added.refused))
+    return added.checked(rows, licence=licence, source=source or place.name)
 
 
+@prints
 def rm(
-    context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A taskset of yours, own/NAME.")],
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[OwnTasksetView]:
     """Remove a taskset of your own. Exit code 4 while a cycle uses it.
 
     Example: assay curriculum rm own/sums
     """
-    removed = client_of(context, data).remove_taskset(name)
-    show_json(removed) if as_json else show_line(f"{removed.name} is removed")
+    removed = api_client().remove_taskset(name)
+    return Output(removed, f"{removed.name} is removed")
 
 
-def keeper_of(context: typer.Context, data: Path | None, named: str, *, dry_run: bool) -> ApiClient:
-    """Returns a client of the daemon, which stores the rows of a new taskset. Raises UsageError for a taken name,
-    before any check."""
-    from appliance.client.api_client import ApiClient
-    from appliance.client.own_tasks import JOBS, SESSIONS
-    from appliance.curriculum.own_files import names_in
-    from curriculum.registry import TASKSETS
+class NewTaskset:
+    """A taskset in the making: its name, the client that stores it, and refused rows."""
 
-    if named in (JOBS, SESSIONS, *TASKSETS):
-        what = "a built-in taskset" if named in TASKSETS else "reserved for your collected work"
-        raise UsageError(f"{named} is {what}", "choose another --name")
-    if not dry_run and f"own/{named}" in names_in(data_of(context, data)):
-        raise UsageError(
-            f"own/{named} already exists", f"give another --name, or run `assay curriculum rm own/{named}` first"
+    def __init__(self, place: Path, name: str | None, *, dry_run: bool) -> None:
+        """Prepares a taskset for the rows in `place`, before any check. Raises UsageError for a taken or invalid
+        name."""
+        from appliance.client.own_tasks import JOBS, SESSIONS
+        from appliance.curriculum.own_files import names_in
+        from curriculum.registry import TASKSETS
+
+        self._name, self._dry_run = name_of(place, name), dry_run
+        if self._name in (JOBS, SESSIONS, *TASKSETS):
+            what = "a built-in taskset" if self._name in TASKSETS else "reserved for your collected work"
+            raise UsageError(f"{self._name} is {what}", "choose another --name")
+        own = f"own/{self._name}"
+        if not dry_run and own in names_in(data_folder()):
+            raise UsageError(f"{own} already exists", f"give another --name, or run `assay curriculum rm {own}` first")
+        self._keeper = api_client(timeout_seconds=KEEP_SECONDS)
+        self._sealed = [] if dry_run else sealed_questions()
+        self.refused: list[RefusedRow] = []
+
+    def checked(
+        self, rows: Sequence[OwnRow], *, licence: str, source: str, level_of: Callable[[OwnRow], float] | None = None
+    ) -> Output[AddedRows]:
+        """Checks the rows, stores the accepted ones, and returns the result; exit code 1 if none was accepted."""
+        from appliance.cli.check.target import target_for
+        from curriculum.own.rows import with_levels
+        from verifiers.registry import kind_of
+
+        accepted: list[OwnRow] = []
+        if rows:
+            with target_for({kind_of(row.spec) for row in rows}).checker(jobs=2) as checker:
+                accepted = list(let_through(checker, rows, self._sealed, self.refused))
+        show_progress("")
+        kept = with_levels(accepted, *([level_of] if level_of else [])) if accepted else ()
+        if kept and not self._dry_run:
+            from curriculum.own.taskset import OwnContent
+
+            content = OwnContent(name=self._name, licence=licence, source=source, added="", rows=kept)
+            self._keeper.add_taskset(content)
+        document = AddedRows(
+            name=f"own/{self._name}",
+            kept=not self._dry_run and bool(kept),
+            accepted=len(kept),
+            kinds=dict(Counter(row.spec.kind for row in kept)),
+            splits=dict(Counter(row.split.value for row in kept)),
+            refused=tuple(self.refused),
         )
-    return ApiClient(socket_of(context, data), timeout_seconds=KEEP_SECONDS)
+        use = how_to_train(read_settings(), document.name)
+        code = ExitCode.OK if kept else ExitCode.FAILED_VERDICT
+        return Output(document, lambda: _show_added(document, kept, use, dry_run=self._dry_run), code)
 
 
 def name_of(place: Path, name: str | None) -> str:
@@ -148,7 +171,7 @@ def name_of(place: Path, name: str | None) -> str:
     return named
 
 
-def problems_in(place: Path, kind: str, refused: list[Refused]) -> Iterator[OwnRow]:
+def problems_in(place: Path, kind: str, refused: list[RefusedRow]) -> Iterator[OwnRow]:
     """Yields the rows of a file that are problems with a check; adds the others to `refused`. Raises UsageError, also
     for too many rows, before hours are spent on checks."""
     from typing import cast
@@ -170,16 +193,11 @@ def problems_in(place: Path, kind: str, refused: list[Refused]) -> Iterator[OwnR
                 raise UsageError(f"the problems of {place} take more than {MOST_BYTES >> 20} MiB", "split it")
             yield found
         except RowError as error:
-            refused.append(Refused(row.origin, str(error)))
+            refused.append(RefusedRow(origin=row.origin, reason=str(error)))
 
 
 def let_through(
-    context: typer.Context,
-    data: Path | None,
-    checker: object,
-    rows: Sequence[OwnRow],
-    sealed: Sequence[Task],
-    refused: list[Refused],
+    checker: object, rows: Sequence[OwnRow], sealed: Sequence[Task], refused: list[RefusedRow]
 ) -> Iterator[OwnRow]:
     """Yields the owner's rows that pass all filters and whose check is sound; adds the others to `refused`, with
     reasons."""
@@ -191,7 +209,7 @@ def let_through(
     from curriculum.own.harbor import not_sealed, not_there, refusal
     from curriculum.own.taskset import OwnTaskset, forms_in, spread
 
-    catalog = catalog_of(context, data)
+    catalog = catalog_of()
     owned = catalog.domains.get(OWN, {})
     known = {row.key for taskset in owned.values() if isinstance(taskset, OwnTaskset) for row in taskset.content.rows}
     beside = [*forms_in(catalog, owned), *(row.question for row in spread(rows))]
@@ -202,7 +220,7 @@ def let_through(
         for row in rows:
             reason = refusal(row, doors)
             if reason:
-                refused.append(Refused(row.origin, reason))
+                refused.append(RefusedRow(origin=row.origin, reason=reason))
             else:
                 yield row
 
@@ -211,51 +229,32 @@ def let_through(
 
     for row, reason in checked(cast(ChecksMany, checker), let_in(), progress):
         if reason := reason or there(row):  # a row whose check does not hold stands in no other's way
-            refused.append(Refused(row.origin, reason))
+            refused.append(RefusedRow(origin=row.origin, reason=reason))
         else:
             known.add(row.key)
             yield row
 
 
-def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
+def sealed_questions() -> list[Task]:
     """Returns the sealed and held-out questions of the newest cycles, which new rows must not copy."""
     from appliance.cli.curriculum.catalog import catalog_of
     from appliance.curriculum.kept_files import NIGHTS, recent_questions
 
-    return recent_questions(data_of(context, data), client_of(context, data).cycles(NIGHTS), catalog_of(context, data))
+    return recent_questions(data_folder(), api_client().cycles(NIGHTS), catalog_of())
 
 
-def show_added(
-    name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, use: Sequence[str], dry_run: bool, as_json: bool
-) -> None:
+def _show_added(added: AddedRows, kept: Sequence[OwnRow], use: Sequence[str], *, dry_run: bool) -> None:
     """Prints which of an owner's rows were accepted and refused; `use` explains how a night comes to ask them."""
     from curriculum.certification.certify import scored_elsewhere
 
-    kinds = Counter(row.spec.kind for row in kept)
-    splits = Counter(row.split.value for row in kept)
-    if as_json:
-        from appliance.cli.documents.tasks import AddedRows, RefusedRow
-
-        show_json(
-            AddedRows(
-                name=f"own/{name}",
-                kept=not dry_run and bool(kept),
-                accepted=len(kept),
-                kinds=dict(kinds),
-                splits=dict(splits),
-                refused=tuple(RefusedRow(origin=one.origin, reason=one.reason) for one in refused),
-            )
-        )
-        return
+    refused, count = added.refused, added.accepted
+    kinds, splits = Counter(added.kinds), Counter(added.splits)
     show_fields(
         [
-            (
-                "taskset",
-                f"own/{name}" + (" (dry run: nothing stored or compared with sealed questions)" if dry_run else ""),
-            ),
-            ("accepted", f"{len(kept)} of {len(kept) + len(refused)} rows"),
-            ("checked as", ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())),
-            ("splits", ", ".join(f"{split} {count}" for split, count in splits.most_common())),
+            ("taskset", added.name + " (dry run: nothing stored or compared with sealed questions)" * dry_run),
+            ("accepted", f"{count} of {count + len(refused)} rows"),
+            ("checked as", ", ".join(f"{kind} {number}" for kind, number in kinds.most_common())),
+            ("splits", ", ".join(f"{split} {number}" for split, number in splits.most_common())),
             ("refused", len(refused) or ""),
         ]
     )
@@ -271,11 +270,29 @@ def show_added(
     if kept and all(scored_elsewhere(row.spec) for row in kept):
         show_line("scored by a foreign reward: use these tasks to try and to measure; they are never trained on")
     elif kept and not dry_run:
-        for line in use:
-            show_line(line)
+        show_lines(use)
     if kept and not splits["train"]:
         show_line(
             "none is in the training split, so a night has nothing to ask: add rows (three fifths are for training)"
         )
     if kept and not splits["sealed"]:
         show_line("none is sealed, so nothing is evaluated: add more rows (a fifth is sealed)")
+
+
+KEY = "recipe.tasksets"
+
+
+def how_to_train(settings: Settings, name: str) -> list[str]:
+    """Returns lines that tell a person how a night comes to ask an owner's taskset. `name` is the taskset's,
+    own/NAME."""
+    origin = settings.origins()[KEY]
+    place = str(user_file()) if origin == "default" else origin
+    wanted = json.dumps([*(one for one in settings.recipe.tasksets if one != name), name])
+    return [
+        f"no night asks it yet. First certify it: `assay curriculum certify {name}`",
+        f"then write into {place}, and restart the daemon:",
+        "  [recipe]",
+        f"  tasksets = {wanted}",
+        "the list replaces the present one: keep or remove the others",
+        f"inspect it: `assay curriculum show {name}`",
+    ]

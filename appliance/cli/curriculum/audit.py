@@ -4,36 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
-from appliance.cli.shell.options import Data, Json, data_of
-from appliance.cli.show.printing import show_fields, show_json, show_line, show_progress, show_table
+from appliance.cli.shell.options import data_folder
+from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_progress, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from appliance.cli.curriculum.documents import SeparationDocument
     from appliance.curriculum.separation_audit import Copy, SeparationReport
 
 
-def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+@prints
+def audit() -> Output[SeparationDocument]:
     """Check training data for copies of sealed and held-out questions, and list what each filter removed. Exit code 1
     if a decision rests on a copy, or a comparison was impossible."""
+    from appliance.cli.curriculum.documents import SeparationDocument
     from appliance.curriculum.separation_audit import audit_separation
     from appliance.ledger.read_only import ReadOnlyLedger
     from appliance.worker.sft.traces import texts_in
 
-    folder = data_of(context, data)
+    folder = data_folder()
     with ReadOnlyLedger(folder / "ledger.sqlite3") as ledger:
         report = audit_separation(ledger, folder, texts_in, beside=_forms_in(folder), say=show_progress)
     show_progress("")
-    if as_json:
-        from appliance.cli.documents.tasks import SeparationDocument
-
-        show_json(SeparationDocument(**dict(report)))
-    else:
-        _show(report)
-    raise typer.Exit(0 if report.clean else 1)
+    return Output(SeparationDocument(**dict(report)), lambda: _show(report), 0 if report.clean else 1)
 
 
 def _forms_in(folder: Path) -> Iterator[str]:

@@ -6,11 +6,9 @@ sets. A person who has read it could put it into training data or a prompt, and 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
-from appliance.cli.shell.options import data_of
+from appliance.cli.shell.options import data_folder
 from appliance.curriculum.own_tasksets import catalog_in
 from appliance.errors import AssayError, ExitCode, UsageError
 from curriculum.catalog import Catalog
@@ -21,10 +19,10 @@ from curriculum.sealed import belongs, is_written
 from curriculum.seeds import split_of
 
 
-def catalog_of(context: typer.Context, data: Path | None) -> Catalog:
+def catalog_of() -> Catalog:
     """Returns the built-in tasksets and, if this user may read the data folder, the owner's."""
     try:
-        return catalog_in(data_of(context, data))
+        return catalog_in(data_folder())
     except PermissionError:
         typer.echo("skipping the owner's tasksets: the data folder belongs to another user", err=True)
         return BUILT_IN

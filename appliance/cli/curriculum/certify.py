@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from appliance.cli.shell.named import TasksetName
-from appliance.cli.shell.options import Data, Json, client_of, settings_of
-from appliance.cli.show.printing import points, show_fields, show_json, show_line, show_progress, show_table
+from appliance.cli.shell.options import api_client, read_settings
+from appliance.cli.show.printing import Output, points, prints, show_fields, show_line, show_progress, show_table
 
 if TYPE_CHECKING:
+    from appliance.cli.curriculum.documents import CertificateDocument
     from curriculum.certification.certificate import Certificate
     from curriculum.contract.taskset import Taskset
     from verifiers.contract.kinds import Kind
@@ -24,16 +25,14 @@ SECONDS = 600.0
 """Timeout of the other process, in seconds."""
 
 
+@prints
 def certify(
-    context: typer.Context,
     name: TasksetName,
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Tasks of each level.")] = 50,
     made: Annotated[
         bool, typer.Option("--made", help="Print the version and the digest of its tasks, and certify nothing.")
     ] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[CertificateDocument | None]:
     """Test a taskset's checks with reference answers and with agents that do no work, and its worlds with everything a
     model may do to them. The report is signed into the audit log; only a taskset certified in its present version is
     trained on. Exit code 1 if it is not certified.
@@ -50,10 +49,10 @@ def certify(
     from runtime.sessions import Sessions
     from verifiers.registry import decide, is_decided, kind_of
 
-    catalog = catalog_of(context, data)
+    catalog = catalog_of()
     if made:
         show_line(made_by(catalog, name))
-        return
+        return Output(None)
     levels = range(catalog.named(name).level_count)
     first = [draft for level in levels for draft in drafts_of(catalog, name, level, 2)]
     kinds: list[Kind] = list({kind_of(draft.spec).name: kind_of(draft.spec) for draft in first}.values())
@@ -62,7 +61,7 @@ def certify(
         catalog,
         name,
         seeds=seeds,
-        elsewhere=partial(_elsewhere, name, settings_of(context, data).data),
+        elsewhere=partial(_elsewhere, name, read_settings().data),
         say=show_progress,
     )
     has_world = any(draft.environment in ENVIRONMENTS for draft in first)
@@ -72,21 +71,17 @@ def certify(
                 # all that is judged is the code's own, and nobody else's text is among it
                 found = run(lambda pairs: [decide(spec, answer) for spec, answer in pairs])
             else:
-                target = target_for(context, data, kinds)
+                target = target_for(kinds)
                 checker = held.enter_context(target.checker(jobs=2))
                 pool = held.enter_context(Sessions(target.broker)) if has_world else None
                 worlds = tried_in(ENVIRONMENTS, pool) if pool is not None else None
                 found = run(checker.check_many, worlds=worlds)
     finally:
         show_progress("")
-    signed = _recorded(context, data, found)
-    if as_json:
-        from appliance.cli.documents.tasks import CertificateDocument
+    from appliance.cli.curriculum.documents import CertificateDocument
 
-        show_json(CertificateDocument(**dict(found), signed=signed))
-    else:
-        _show(found, signed, _tried(found, catalog.named(name)))
-    raise typer.Exit(0 if found.holds else 1)
+    document = CertificateDocument(**dict(found), signed=_recorded(found))
+    return Output(document, lambda: _show(document, _tried(found, catalog.named(name))), 0 if found.holds else 1)
 
 
 def _elsewhere(name: str, data: Path) -> str:
@@ -104,7 +99,7 @@ def _elsewhere(name: str, data: Path) -> str:
     return run.stdout.decode().strip()
 
 
-def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> str:
+def _recorded(found: Certificate) -> str:
     """Signs a certification report into the audit log, by the daemon or without one; returns a description of the
     result."""
     from appliance.audit.kept_heads import head_files
@@ -113,9 +108,9 @@ def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> 
     from appliance.curriculum.certificates import record_without_daemon
 
     try:
-        client_of(context, data).put_certificate(found)
+        api_client().put_certificate(found)
     except DaemonNotRunning:
-        settings = settings_of(context, data)
+        settings = read_settings()
         if not key_file(settings.data, "daemon").exists():
             return "no: no audit log yet; start the daemon once, and certify again"
         record_without_daemon(settings.data, head_files(settings, settings.data), found)
@@ -132,14 +127,14 @@ def _tried(found: Certificate, taskset: Taskset) -> str:
     return f"{found.tasks} of {rows} rows, each once{more}"
 
 
-def _show(found: Certificate, signed: str, tried: str) -> None:
+def _show(found: CertificateDocument, tried: str) -> None:
     show_fields(
         [
             ("taskset", found.taskset),
             ("version", found.made),
             ("tasks", tried),
             ("certified", "yes" if found.holds else "no"),
-            ("signed", signed),
+            ("signed", found.signed),
             ("took", f"{found.seconds:.1f} s"),
         ]
     )

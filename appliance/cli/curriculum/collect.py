@@ -6,13 +6,12 @@ and not tried again. The daemon runs this before a scheduled night.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from appliance.cli.shell.options import Data, Json, client_of
-from appliance.cli.show.printing import show_json, show_line, show_progress
+from appliance.cli.curriculum.add import RefusedRow, sealed_questions
+from appliance.cli.shell.options import api_client
+from appliance.cli.show.printing import Output, prints, show_progress
+from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
     from appliance.client.own_tasks import TaskCandidate
@@ -21,17 +20,24 @@ NOT_HERE = "it could not be checked here"
 """Prefix of the reason for rows that are tried again later."""
 
 
-def collect(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+class CollectedDocument(FrozenModel):
+    taken: dict[str, str]
+    """Taskset by source of the task."""
+    refused: tuple[RefusedRow, ...]
+
+
+@prints
+def collect() -> Output[CollectedDocument]:
     """Make tasks from your verified jobs (if the policy's [data] has jobs_as_tasks) and from sessions with a verdict.
 
     Exit code 0 also if there was nothing to collect, 4 while a cycle uses the tasksets.
     """
     from appliance.client.own_tasks import JOBS, SESSIONS, CollectedRows
 
-    api = client_of(context, data)
+    api = api_client()
     found = api.candidates()
     refused: dict[str, tuple[str, str]] = {}
-    kept = _checked(context, data, found, refused) if found else []
+    kept = _checked(found, refused) if found else []
     show_progress("")
     for taskset in (JOBS, SESSIONS):
         keys = tuple(one.row.key for one in kept if one.taskset == taskset)
@@ -41,38 +47,28 @@ def collect(context: typer.Context, data: Data = None, as_json: Json = False) ->
         }
         if keys or final:
             api.collect(CollectedRows(taskset=taskset, keys=keys, refused=final))
-    if as_json:
-        from appliance.cli.documents.tasks import CollectedDocument, RefusedRow
-
-        show_json(
-            CollectedDocument(
-                taken={one.row.origin: f"own/{one.taskset}" for one in kept},
-                refused=tuple(RefusedRow(origin=origin, reason=reason) for origin, reason in refused.values()),
-            )
-        )
-        return
-    show_line(f"{len(kept)} of {len(found)} became tasks" if found else "no new passing verdict")
-    for origin, reason in refused.values():
-        show_line(f"  {origin}: {reason}")
+    document = CollectedDocument(
+        taken={one.row.origin: f"own/{one.taskset}" for one in kept},
+        refused=tuple(RefusedRow(origin=origin, reason=reason) for origin, reason in refused.values()),
+    )
+    lines = [f"{len(kept)} of {len(found)} became tasks" if found else "no new passing verdict"]
+    return Output(document, lines + [f"  {one.origin}: {one.reason}" for one in document.refused])
 
 
-def _checked(
-    context: typer.Context, data: Path | None, found: list[TaskCandidate], refused: dict[str, tuple[str, str]]
-) -> list[TaskCandidate]:
+def _checked(found: list[TaskCandidate], refused: dict[str, tuple[str, str]]) -> list[TaskCandidate]:
     """Returns the candidates for tasks that pass the filters and whose check is sound; adds the others to `refused`, by
     key."""
     from appliance.cli.check.own_rows import checked
     from appliance.cli.check.target import target_for
-    from appliance.cli.curriculum.add import sealed_questions
     from appliance.cli.curriculum.catalog import catalog_of
     from curriculum.names import OWN
     from curriculum.own.harbor import not_sealed, refusal
     from curriculum.own.taskset import forms_in
     from verifiers.registry import kind_of
 
-    catalog = catalog_of(context, data)
+    catalog = catalog_of()
     beside = forms_in(catalog, catalog.domains.get(OWN, {}))
-    doors = (not_sealed(sealed_questions(context, data), beside),)
+    doors = (not_sealed(sealed_questions(), beside),)
     let_in: list[TaskCandidate] = []
     for one in found:
         reason = refusal(one.row, doors)
@@ -84,7 +80,7 @@ def _checked(
         return []
     kinds = {kind_of(one.row.spec) for one in let_in}
     kept: list[TaskCandidate] = []
-    with target_for(context, data, kinds).checker(jobs=2) as checker:
+    with target_for(kinds).checker(jobs=2) as checker:
         results = checked(checker, (one.row for one in let_in), lambda done: show_progress(f"checked {done}"))
         for one, (row, reason) in zip(let_in, results, strict=True):
             if reason:

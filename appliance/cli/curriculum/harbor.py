@@ -7,14 +7,30 @@ from typing import Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json
-from appliance.cli.show.printing import show_json, show_line
+from appliance.cli.show.printing import Output, prints, prints_without_data
+from runtime.model import FrozenModel
 
 
+class HarborFolder(FrozenModel):
+    name: str
+    files: int
+    judged_by: tuple[str, ...]
+    foreign: bool
+    """True if its score is a foreign reward and not a verdict."""
+    solution: bool
+    notes: tuple[str, ...]
+
+
+class ExportedTask(FrozenModel):
+    folder: str
+    topic: str
+    level: int
+
+
+@prints_without_data
 def harbor(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A Harbor task folder, with its task.toml.")],
-    as_json: Json = False,
-) -> None:
+) -> Output[HarborFolder]:
     """Show what a Harbor task folder becomes here, and what judges it; or why it is unusable (exit code 2).
 
     Example: assay curriculum harbor tasks/repair-nginx
@@ -22,42 +38,32 @@ def harbor(
     from curriculum.environments.terminal.harbor.folder import read_folder
 
     task = read_folder(folder)
-    if as_json:
-        from appliance.cli.documents.tasks import HarborFolder
-
-        show_json(
-            HarborFolder(
-                name=task.name,
-                files=len(task.draft.world["files"]),
-                judged_by=tuple(task.draft.world["declared"]),
-                foreign=task.foreign,
-                solution=bool(task.solution),
-                notes=tuple(task.notes),
-            )
-        )
-        return
-    show_line(
-        f"{task.name}: {len(task.draft.world['files'])} files, judged by {', '.join(task.draft.world['declared'])}"
+    found = HarborFolder(
+        name=task.name,
+        files=len(task.draft.world["files"]),
+        judged_by=tuple(task.draft.world["declared"]),
+        foreign=task.foreign,
+        solution=bool(task.solution),
+        notes=tuple(task.notes),
     )
-    show_line(
-        "its score: a foreign reward, not a verdict" if task.foreign else "its score: a verdict of the check `files`"
-    )
-    show_line(f"its solution: {'present' if task.solution else 'none'}")
-    for note in task.notes:
-        show_line(f"note: {note}")
+    lines = [
+        f"{found.name}: {found.files} files, judged by {', '.join(found.judged_by)}",
+        f"its score: {'a foreign reward, not a verdict' if found.foreign else 'a verdict of the check `files`'}",
+        f"its solution: {'present' if found.solution else 'none'}",
+        *(f"note: {note}" for note in found.notes),
+    ]
+    return Output(found, lines)
 
 
+@prints
 def export(
-    context: typer.Context,
     taskset: Annotated[str, typer.Argument(metavar="NAME", help="A taskset with terminal tasks.")],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
     level: Annotated[int, typer.Option("--level", min=0, help="Level of the task.")] = 0,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Seed of the task, not a sealed one (default: the first).")
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[ExportedTask]:
     """Write a terminal task as a Harbor task folder, with its check and its solution.
 
     Example: assay curriculum export terminal_repairs task --level 2
@@ -69,7 +75,7 @@ def export(
     from curriculum.seeds import seeds
     from curriculum.summary import training_drafts
 
-    catalog = catalog_of(context, data)
+    catalog = catalog_of()
     levels_of(catalog, taskset, level)
     if seed is not None:
         number, draft = seed, viewable(catalog, taskset, level, seed)
@@ -78,9 +84,5 @@ def export(
     else:
         raise ExhaustedError(f"{taskset} has no training task of level {level}", hint="choose another level")
     write(draft, f"{taskset}-{level}-{number}", folder)
-    if as_json:
-        from appliance.cli.documents.tasks import ExportedTask
-
-        show_json(ExportedTask(folder=str(folder), topic=draft.topic, level=level))
-    else:
-        show_line(f"{folder}: {draft.topic}, level {level}")
+    exported = ExportedTask(folder=str(folder), topic=draft.topic, level=level)
+    return Output(exported, f"{folder}: {draft.topic}, level {level}")

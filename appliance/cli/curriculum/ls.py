@@ -9,29 +9,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, data_of
-from appliance.cli.show.printing import show_line, show_records
+from appliance.cli.shell.options import data_folder
+from appliance.cli.show.printing import Output, prints, show_line, show_table
 
 if TYPE_CHECKING:
     from curriculum.taskset_summary import TasksetSummary
 
 
+@prints
 def ls(
-    context: typer.Context,
     word: Annotated[
         str | None, typer.Argument(help="Only tasksets with a word in name or topics that begins like this.")
     ] = None,
     domain: Annotated[str | None, typer.Option("--domain", help="Only this domain.")] = None,
     check: Annotated[str | None, typer.Option("--check", help="Only this kind of check.")] = None,
     ready: Annotated[bool, typer.Option("--ready", help="Only tasksets whose answers can be checked here.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[list[TasksetSummary]]:
     """List the tasksets: subject, check, and whether answers can be checked here.
 
     Example: assay curriculum ls puzzle --ready
     """
-
     begins = None if word is None else re.compile(rf"(?<![^\W_]){re.escape(word)}", re.IGNORECASE)
 
     def wanted(one: TasksetSummary) -> bool:
@@ -42,28 +39,26 @@ def ls(
             and not (ready and one.missing)
         )
 
-    found = [one for one in _summaries(data_of(context, data)) if wanted(one)]
-    show_records(
-        found,
+    found = [one for one in _summaries(data_folder()) if wanted(one)]
+    return Output(found, lambda: _show(found))
+
+
+def _show(found: list[TasksetSummary]) -> None:
+    show_table(
         ("taskset", "domain", "levels", "check", "answer", "world", "version", "here"),
-        lambda one: (
-            one.name,
-            one.domain,
-            one.levels,
-            "foreign_reward" if one.foreign else ",".join(one.checks),
-            ",".join(one.forms),
-            one.environment,
-            one.version,
-            "no" if one.missing else "yes",
-        ),
+        [
+            (
+                *(one.name, one.domain, one.levels, "foreign_reward" if one.foreign else ",".join(one.checks)),
+                *(",".join(one.forms), one.environment, one.version, "no" if one.missing else "yes"),
+            )
+            for one in found
+        ],
         empty="no taskset matches: list all with `assay curriculum ls`",
-        as_json=as_json,
     )
-    if not as_json:
-        if foreign := ", ".join(one.name for one in found if one.foreign):
-            show_line(f"never trained on (foreign reward): {foreign}")
-        for why in dict.fromkeys(one.missing for one in found if one.missing):
-            show_line(f"not here: {', '.join(one.name for one in found if one.missing == why)}: {why}")
+    if foreign := ", ".join(one.name for one in found if one.foreign):
+        show_line(f"never trained on (foreign reward): {foreign}")
+    for why in dict.fromkeys(one.missing for one in found if one.missing):
+        show_line(f"not here: {', '.join(one.name for one in found if one.missing == why)}: {why}")
 
 
 def _summaries(data: Path) -> Iterator[TasksetSummary]:

@@ -1,24 +1,34 @@
-"""Reads rows of problems from files: JSON lines, JSON, CSV, Parquet, or a folder of these.
+"""Reads rows of problems from files: JSON lines, JSON, CSV, Parquet, a folder of these, or Harbor task folders.
 
 Invariants: a row carries its file and line number, or its position in a file without lines. An unreadable row is
 reported like any refused row. A name that occurs twice in an object makes the row invalid. A new format is one function
-and one row of `READERS`.
+and one row of `READERS`. Solutions in task folders run in the sandbox for a person's code.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from appliance.cli.shell.broker_target import patient_sessions
+from appliance.cli.show.printing import show_progress
 from appliance.errors import UsageError
+from common import strict_json
+from common.strict_json import Bounds, NotJsonError
 from runtime.extra_packages import install_command
+
+if TYPE_CHECKING:
+    from curriculum.own.harbor import HarborRow
+    from curriculum.own.rows import OwnRow
+
 
 MOST_BYTES = 1 << 30
 LONGEST_LINE = 16 << 20
+BOUNDS = Bounds(size=MOST_BYTES, values=MOST_BYTES, depth=500)
 PARQUET = b"PAR1"
 """Magic bytes at the beginning and end of a Parquet file."""
 
@@ -55,17 +65,12 @@ def _endings() -> str:
     return ", ".join(READERS)
 
 
-class _TwiceError(ValueError):
-    """A name occurs twice in a JSON object of an owner's file."""
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _TwiceError(f"duplicate name {twice[:40]!a}")
-    return found
+def _read(content: bytes) -> Any:
+    """Parses strict JSON, with or without a byte order mark. Raises NotJsonError."""
+    try:
+        return strict_json.read(content.decode(json.detect_encoding(content)), BOUNDS)
+    except UnicodeDecodeError as error:
+        raise NotJsonError(f"not text at byte {error.start}") from None
 
 
 def _json_lines(path: Path) -> Iterator[ReadRow]:
@@ -77,20 +82,17 @@ def _json_lines(path: Path) -> Iterator[ReadRow]:
             if not line.strip():
                 continue
             try:
-                found = json.loads(line, object_pairs_hook=_once)
-            except _TwiceError as error:
+                found = _read(line)
+            except NotJsonError as error:
                 yield ReadRow(origin, None, str(error))
-                continue
-            except (ValueError, RecursionError):
-                yield ReadRow(origin, None, "not JSON")
                 continue
             yield ReadRow(origin, found) if isinstance(found, dict) else ReadRow(origin, None, "not a JSON object")
 
 
 def _json(path: Path) -> Iterator[ReadRow]:
     try:
-        found = json.loads(path.read_bytes(), object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
+        found = _read(path.read_bytes())
+    except NotJsonError as error:
         raise UsageError(f"{path} is not JSON: {error}", "write a list, or end the name with .jsonl") from error
     if not isinstance(found, list):
         raise UsageError(f"{path} is not a list of problems", "write a list of objects, or end the name with .jsonl")
@@ -161,3 +163,48 @@ READERS: dict[str, Callable[[Path], Iterator[ReadRow]]] = {
     ".tsv": _table,
     ".parquet": _parquet,
 }
+
+
+ONLY_FOREIGN = (
+    "scored only by its own test, a foreign reward that is never trained on: add such folders separately, to try "
+    "them and to measure with them"
+)
+
+Refusal = tuple[str, str]
+"""A folder and the reason of its refusal."""
+
+
+def harbor_rows(folders: Sequence[Path]) -> tuple[list[OwnRow], list[Refusal]]:
+    """Reads Harbor task folders into rows, running their solutions in sandboxes for the answers. Also returns the
+    refused folders, with reasons."""
+    from curriculum.certification.certify import scored_elsewhere
+    from curriculum.own.columns import RowError
+    from curriculum.own.harbor import row_of_folder
+
+    found: list[HarborRow] = []
+    refused: list[Refusal] = []
+    for folder in folders:
+        try:
+            found.append(row_of_folder(folder))
+        except RowError as error:
+            refused.append((folder.name or str(folder), str(error)))
+    foreign = [one for one in found if scored_elsewhere(one.row.spec)]
+    if len(foreign) < len(found):
+        refused += [(one.row.origin, ONLY_FOREIGN) for one in foreign]
+        found = [one for one in found if one not in foreign]
+    if not any(one.solution for one in found):
+        return [one.row for one in found], refused
+    return list(_with_answers(found, refused)), refused
+
+
+def _with_answers(found: Sequence[HarborRow], refused: list[Refusal]) -> Iterator[OwnRow]:
+    from curriculum.own.columns import RowError
+    from curriculum.own.harbor import solved
+
+    with patient_sessions() as pool:
+        for number, one in enumerate(found, 1):
+            try:
+                yield solved(pool, one)
+            except RowError as error:
+                refused.append((one.row.origin, str(error)))
+            show_progress(f"ran the solutions of {number} of {len(found)} folders")

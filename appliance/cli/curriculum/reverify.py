@@ -7,48 +7,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, data_of
-from appliance.cli.show.printing import show_fields, show_json, show_line, show_progress, show_table
+from appliance.cli.shell.options import data_folder
+from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_progress, show_table
 
 if TYPE_CHECKING:
+    from appliance.cli.curriculum.documents import ReverifiedDocument
     from appliance.curriculum.reverify import Reverification
 
 
+@prints
 def reverify(
-    context: typer.Context,
     since: Annotated[
         datetime | None,
         typer.Option("--since", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="Cycles and jobs from then on, UTC."),
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[ReverifiedDocument]:
     """Judge stored answers again if their verifier has a new version, and list rewards, promotions and bundles that
     would differ. Nothing is changed. Exit code 1 if something would differ, or got no verdict now.
 
     Example: assay curriculum reverify --json
     """
     from appliance.cli.check.target import target_for
+    from appliance.cli.curriculum.documents import ReverifiedDocument
     from appliance.curriculum.reverify import reverify
     from appliance.ledger.read_only import ReadOnlyLedger
 
-    folder = data_of(context, data)
+    folder = data_folder()
     after = "" if since is None else since.replace(tzinfo=UTC).isoformat()
     try:
-        with (
-            ReadOnlyLedger(folder / "ledger.sqlite3") as ledger,
-            target_for(context, data, ()).checker(jobs=2) as checker,
-        ):
+        with ReadOnlyLedger(folder / "ledger.sqlite3") as ledger, target_for(()).checker(jobs=2) as checker:
             found = reverify(ledger, folder, checker.check_many, since=after, say=show_progress)
     finally:
         show_progress("")
-    if as_json:
-        from appliance.cli.documents.tasks import ReverifiedDocument
-
-        show_json(ReverifiedDocument(**dict(found)))
-    else:
-        _show(found)
-    raise typer.Exit(0 if found.same else 1)
+    return Output(ReverifiedDocument(**dict(found)), lambda: _show(found), 0 if found.same else 1)
 
 
 def _show(found: Reverification) -> None:

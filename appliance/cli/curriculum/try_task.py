@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.shell.named import TasksetName
-from appliance.cli.shell.options import Data
-from appliance.cli.show.printing import show_line
+from appliance.cli.show.printing import in_data_folder, show_line
 from appliance.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -20,8 +18,8 @@ if TYPE_CHECKING:
     from curriculum.contract.task import Task
 
 
+@in_data_folder
 def try_(
-    context: typer.Context,
     name: TasksetName,
     level: Annotated[int, typer.Option("--level", min=0, help="Difficulty; 0 is the easiest.")] = 0,
     seed: Annotated[
@@ -31,7 +29,6 @@ def try_(
     file: Annotated[
         str | None, typer.Option("--file", metavar="FILE", help="Judge this file's content; `-` for standard input.")
     ] = None,
-    data: Data = None,
 ) -> None:
     """Work on a task yourself: Python in a sandbox, the task's tools, an answer, the verdict with its evidence.
 
@@ -58,7 +55,7 @@ def try_(
 
     if answer is not None and file is not None:
         raise UsageError("--answer and --file cannot be combined", "give one of them")
-    catalog = catalog_of(context, data)
+    catalog = catalog_of()
     [at] = levels_of(catalog, name, level)
     if why := catalog.named(name).missing():
         raise UsageError(
@@ -76,12 +73,12 @@ def try_(
     given = text_of(file, "--file").strip("\n") if file is not None else answer
     if given is not None and task.form is AnswerForm.WORLD:
         raise UsageError(f"the answer of {name} is the state of its world", "omit --answer and --file")
-    with target_for(context, data, (kind_of(task.spec),)).checker(jobs=1) as checker:
+    with target_for((kind_of(task.spec),)).checker(jobs=1) as checker:
 
         def judge(text: str) -> bool:
             marked = final_answer(text, task.form).answer  # with its box or its fence, as the question asks for it
             verdict = checker.check(task.spec, text if marked is None else marked)
-            show_verdict(verdict, evidence=True, as_json=False)
+            show_verdict(verdict, evidence=True)
             return verdict.outcome is Outcome.PASS
 
         def ask() -> None:
@@ -92,17 +89,17 @@ def try_(
             passed = judge(given)
         else:
             ask()
-            passed = _work(context, data, task, judge, ask)
+            passed = _work(task, judge, ask)
     raise typer.Exit(ExitCode.OK if passed else ExitCode.FAILED_VERDICT)
 
 
-def _work(context: typer.Context, data: Path | None, task: Task, judge: Judge, ask: Callable[[], None]) -> bool:
+def _work(task: Task, judge: Judge, ask: Callable[[], None]) -> bool:
     """Takes a person's commands on a task until an answer passes or the person leaves; returns True if one passed."""
     from appliance.cli.curriculum.try_item import opening
     from appliance.cli.sandbox.shell import Shell, read_line, read_piped
 
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    with _commands(context, data, task, judge, ask) as commands:
+    with _commands(task, judge, ask) as commands:
         if at_terminal:
             for line in opening(task):
                 show_line(line)
@@ -113,9 +110,7 @@ def _work(context: typer.Context, data: Path | None, task: Task, judge: Judge, a
 
 
 @contextlib.contextmanager
-def _commands(
-    context: typer.Context, data: Path | None, task: Task, judge: Judge, ask: Callable[[], None]
-) -> Iterator[TryCommands]:
+def _commands(task: Task, judge: Judge, ask: Callable[[], None]) -> Iterator[TryCommands]:
     """Opens the sandboxes that a person's work on the task needs, configured as for the model. Yields the commands that
     use them."""
     from appliance.cli.curriculum.try_item import PYTHON, TryCommands
@@ -138,7 +133,7 @@ def _commands(
     with contextlib.ExitStack() as opened:
         world, python = None, None
         if environment is not None or PYTHON in task.tools:
-            settings = for_code(context, data, None).settings
+            settings = for_code(None).settings
             pool = opened.enter_context(sessions(settings))
             if environment is not None:
                 world = World.open(pool, environment, task.world, caller=CALLER, priority=Priority.JOB)

@@ -1,20 +1,30 @@
-"""Prints a task for a person: question, files, tools, answer format.
+"""`assay curriculum show` and `sample`: tasksets and tasks as a person reads them.
 
-Invariants: control characters are made visible; the answer is shown only on request.
+Invariants: control characters are made visible; only tasks that may be seen are shown, and answers only on request.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.shell.live_line import columns_of
+from appliance.cli.shell.named import TasksetName
 from appliance.cli.shell.wrapping import wrapped
+from appliance.cli.show.printing import Output, for_people, prints, show_fields, show_line
 from appliance.text.printable import printable
 from curriculum.contract.taskset import TaskDraft
 from verifiers.contract.kinds import AnswerForm
+
+if TYPE_CHECKING:
+    from appliance.cli.curriculum.documents import AnsweredTask, SampledTask
+    from curriculum.catalog import Catalog
+    from curriculum.contract.taskset import TaskDraft
+    from curriculum.taskset_summary import TasksetSummary
+
 
 FILE_LINES = 12
 """Lines of a file shown at first."""
@@ -47,3 +57,108 @@ def show_files(files: Mapping[str, str]) -> None:
 
 def indented(text: str, before: str = "  ") -> str:
     return "\n".join(f"{before}{line}" for line in printable(text, lines=True).split("\n"))
+
+
+@prints
+def show(
+    name: TasksetName,
+    answers: Annotated[bool, typer.Option("--answers", help="Show the answers of the examples, too.")] = False,
+) -> Output[TasksetSummary]:
+    """Show one taskset: topics, levels, tools, budget, and a task of each level.
+
+    Example: assay curriculum show tables --answers
+    """
+    from appliance.cli.curriculum.catalog import catalog_of
+    from curriculum.summary import summary_of
+
+    catalog = catalog_of()
+    one = summary_of(catalog, name)
+    return Output(one, lambda: _show_taskset(one, catalog, answers))
+
+
+def _show_taskset(one: TasksetSummary, catalog: Catalog, answers: bool) -> None:
+    from curriculum.summary import examples
+    from verifiers.contract.kinds import AnswerForm
+
+    show_fields(
+        [
+            ("taskset", f"{one.name}, version {one.version}, domain {one.domain}"),
+            ("asks", one.about),
+            ("topics", ", ".join(one.topics)),
+            ("levels", one.levels),
+            ("check", ", ".join(one.checks)),
+            ("answer", ", ".join(ANSWER_FORMS[AnswerForm(form)] for form in one.forms)),
+            ("tools", ", ".join(one.tools) or "none"),
+            ("world", one.environment if one.environment != "python" else ""),
+            ("budget", _budget(one.turns, one.tokens)),
+            ("null answers", " | ".join(one.null_answers)),
+            ("trained on", "never: its answers are scored by a foreign reward" if one.foreign else ""),
+            ("here", one.missing and f"cannot be checked on this machine: {one.missing}"),
+        ]
+    )
+    for level in range(one.levels):
+        for draft in examples(catalog, one.name, level, 1):
+            typer.echo(f"\nlevel {level}, {draft.topic}")
+            show_draft(draft, answers=answers)
+
+
+def _budget(turns: int | None, tokens: int | None) -> str:
+    own = [f"{turns} tool calls" if turns is not None else "", f"{tokens} tokens" if tokens is not None else ""]
+    return ", ".join(filter(None, own)) or "as recipe.agent says"
+
+
+MOST = 1_000
+
+
+@prints
+def sample(
+    name: TasksetName,
+    level: Annotated[int | None, typer.Option("--level", min=0, help="Only this level (default: all).")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="This seed; not a sealed one.")] = None,
+    count: Annotated[
+        int, typer.Option("--count", min=1, max=MOST, help="Training tasks of each level; not with --seed.")
+    ] = 1,
+    answers: Annotated[bool, typer.Option("--answers", help="Show the answers and how they are checked.")] = False,
+) -> Output[list[SampledTask] | Annotated[list[AnsweredTask], "with --answers"]]:
+    """Show tasks as the model sees them: questions, files, and with --answers the answers.
+
+    Example: assay curriculum sample tables --level 2 --count 3
+    """
+    from appliance.cli.curriculum.catalog import catalog_of, levels_of, viewable
+    from curriculum.contract.errors import ExhaustedError
+    from curriculum.contract.task import Split
+    from curriculum.seeds import seeds
+    from curriculum.summary import training_drafts
+
+    catalog = catalog_of()
+    found = []
+    for at in levels_of(catalog, name, level):
+        if seed is None:
+            drafts = training_drafts(catalog, name, at, count, seeds(Split.TRAIN))
+        else:
+            try:
+                drafts = [(seed, viewable(catalog, name, at, seed))]
+            except ExhaustedError:
+                drafts = []
+        found += [(at, number, draft) for number, draft in drafts]
+    if for_people():
+        return Output([], lambda: _show_tasks(name, found, answers))
+    from appliance.cli.curriculum.documents import AnsweredTask, SampledTask
+
+    shape = AnsweredTask if answers else SampledTask
+    tasks = []
+    for at, number, draft in found:
+        task = catalog.task_of(draft, name, at, number).record() | {"answer": draft.answer, "topic": draft.topic}
+        tasks.append(shape(**{field: value for field, value in task.items() if field in shape.model_fields}))
+    return Output(tasks)
+
+
+def _show_tasks(name: str, found: list[tuple[int, int, TaskDraft]], answers: bool) -> None:
+    from curriculum.seeds import split_of
+
+    for at, number, draft in found:
+        show_line(f"{name}, level {at}, seed {number} ({split_of(number).value}), {draft.topic}")
+        show_draft(draft, answers=answers)
+        typer.echo()
+    if not found:
+        show_line(f"{name}: no such task in that split")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.governance.keys import Whose, named
-from appliance.cli.shell.model_options import parameters_of, read_options, with_options
-from appliance.cli.shell.options import Data, Json, client_of
+from appliance.cli.shell.options import api_client
 from appliance.cli.shell.person import MoreSignersError, PassphraseFile, SigningOptions, passphrase, sent
-from appliance.cli.show.printing import show_fields, show_json, show_line
+from appliance.cli.show.printing import Output, for_people, prints, show_fields
 from appliance.client import ApiClient, ApiError, DaemonNotRunning, DaemonSilent
 from appliance.client.messages import SignedStatement
 from appliance.client.person_keys import SHORTEST, KeyFileError, keys_folder, login_name, make_key, unlock
@@ -21,19 +20,32 @@ from policies.contract.decision import KeyStatement
 from policies.envelopes import PublicKey, add_signature, open_envelope, payload_of
 from policies.errors import StatementRefused
 from policies.register import KEY_TYPE
+from runtime.model import FrozenModel
+
+if TYPE_CHECKING:
+    from policies.contract.decision import KnownKey
 
 SUFFIX = ".admission"
 
 
+class OfferedKey(FrozenModel):
+    person: str
+    fingerprint: str
+    file: str
+    """The key, or the admission that others must sign."""
+    known: bool
+    """True if the daemon knows the key now."""
+    waits_for: str
+    """Step that is missing before the key is known; empty if none is."""
+
+
+@prints
 def new(
-    context: typer.Context,
     name: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Owner of the key (default: your login name).")
     ] = None,
     passphrase_file: PassphraseFile = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[OfferedKey]:
     """Make your own key, encrypted, and ask the daemon to admit it.
 
     Example: assay key new --as ada
@@ -43,63 +55,57 @@ def new(
         f"A passphrase for the key of {person}, {SHORTEST} characters or more", passphrase_file, twice=True
     )
     made = make_key(keys_folder(os.environ), person, phrase)
-    if not as_json:
+    if for_people():
         show_fields([("key", made.path), ("fingerprint", made.public.fingerprint), ("person", person)])
     signer = unlock(made, phrase)
-    told = _Offer(person, made.public.fingerprint, made.path, as_json)
+    offered = OfferedKey(
+        person=person, fingerprint=made.public.fingerprint, file=str(made.path), known=False, waits_for=""
+    )
     try:
-        api = client_of(context, data)
-        told.make(api, admission(person, signer), made.path.with_name(f"{person}{SUFFIX}"))
+        return _offer(api_client(), offered, admission(person, signer), made.path.with_name(f"{person}{SUFFIX}"))
     except (DaemonNotRunning, DaemonSilent):
-        told.show(["the daemon is not running: start it, then run `assay key admit`"], known=False)
+        return _waiting(offered, "the daemon is not running: start it, then run `assay key admit`")
 
 
-@with_options(parameters_of(SigningOptions))
+@prints
 def admit(
-    context: typer.Context,
+    signs: SigningOptions,
     file: Annotated[
         Path | None, typer.Argument(help="File written by `assay key new` for another person (default: your own key).")
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-    **values: Any,
-) -> None:
+) -> Output[OfferedKey]:
     """Admit a key: your own, or another person's with your signature.
 
     Example: assay key admit ben.admission
     """
-    signs = read_options(SigningOptions, values)
     own = signs.person_key()
-    api = client_of(context, data)
+    api = api_client()
     if file is None:
         signer = signs.signer(own)
-        told = _Offer(own.person, own.public.fingerprint, own.path, as_json)
-        told.make(api, admission(own.person, signer), own.path.with_name(f"{own.path.name}{SUFFIX}"))
-        return
+        offered = OfferedKey(
+            person=own.person, fingerprint=own.public.fingerprint, file=str(own.path), known=False, waits_for=""
+        )
+        return _offer(api, offered, admission(own.person, signer), own.path.with_name(f"{own.path.name}{SUFFIX}"))
     envelope, statement, fingerprint = _admission_in(file)
-    if not as_json:
+    if for_people():
         show_fields([("person", statement.person), ("fingerprint", fingerprint), ("key", statement.key)])
     signs.confirmed(f"vouch for this key of {statement.person}", fingerprint.removeprefix("SHA256:"))
-    told = _Offer(statement.person, fingerprint, file, as_json)
-    told.make(api, add_signature(envelope, signs.signer(own)), file)
+    offered = OfferedKey(person=statement.person, fingerprint=fingerprint, file=str(file), known=False, waits_for="")
+    return _offer(api, offered, add_signature(envelope, signs.signer(own)), file)
 
 
-@with_options(parameters_of(SigningOptions))
+@prints
 def revoke(
-    context: typer.Context,
     whose: Whose,
+    signs: SigningOptions,
     reason: Annotated[str, typer.Option("--reason", help="Recorded in the audit log.")] = "",
-    data: Data = None,
-    as_json: Json = False,
-    **values: Any,
-) -> None:
+) -> Output[KnownKey]:
     """Revoke a key permanently; any person with a valid key can.
 
     Example: assay key revoke ben
     """
-    signs = read_options(SigningOptions, values)
     own = signs.person_key()
-    api = client_of(context, data)
+    api = api_client()
     found = [one for one in named(api, whose) if one.valid]
     if len(found) != 1:
         raise ApiError(
@@ -108,45 +114,29 @@ def revoke(
             exit_code=2,
         )
     gone = found[0]
-    if not as_json:
+    if for_people():
         show_fields([("person", gone.person), ("fingerprint", gone.fingerprint)])
     signs.confirmed(f"revoke this key of {gone.person} permanently", gone.fingerprint.removeprefix("SHA256:"))
     signer = signs.signer(own)
     changed = api.change_key(SignedStatement.of(revocation(gone.person, PublicKey(gone.key), reason, signer)))
-    show_json(changed) if as_json else show_line(f"{changed.fingerprint} of {changed.person} is revoked")
+    return Output(changed, f"{changed.fingerprint} of {changed.person} is revoked")
 
 
-class _Offer(NamedTuple):
-    """A person's key offered to the daemon, and the display of the result."""
+def _offer(api: ApiClient, offered: OfferedKey, envelope: bytes, file: Path) -> Output[OfferedKey]:
+    """Sends a key's signed admission to the daemon. If more people must sign, writes it to the file for them."""
+    try:
+        admitted = sent(lambda signed: api.change_key(SignedStatement.of(signed)), envelope, file)
+    except MoreSignersError as error:
+        lines = f"not known yet: {error}", f"another person runs: assay key admit {file}"
+        return _waiting(offered.model_copy(update={"file": str(file)}), *lines)
+    by = ", ".join(admitted.admitted_by)
+    how = f"admitted by {by}" if by else "the first key, trusted on first use: nobody vouched for it"
+    known = offered.model_copy(update={"known": True})
+    return Output(known, f"{admitted.fingerprint} of {admitted.person} is known: {how}")
 
-    person: str
-    fingerprint: str
-    path: Path
-    as_json: bool
 
-    def make(self, api: ApiClient, envelope: bytes, file: Path) -> None:
-        """Sends a key's signed admission to the daemon, and shows the result. If more people must sign, writes it to
-        the file for them."""
-        try:
-            admitted = sent(lambda signed: api.change_key(SignedStatement.of(signed)), envelope, file)
-        except MoreSignersError as error:
-            said = [f"not known yet: {error}", f"another person runs: assay key admit {file}"]
-            self._replace(path=file).show(said, known=False)
-            return
-        by = ", ".join(admitted.admitted_by)
-        how = f"admitted by {by}" if by else "the first key, trusted on first use: nobody vouched for it"
-        self.show([f"{admitted.fingerprint} of {admitted.person} is known: {how}"], known=True)
-
-    def show(self, said: list[str], *, known: bool) -> None:
-        if self.as_json:
-            from appliance.cli.documents.data import OfferedKey
-
-            waits_for = "" if known else "; ".join(said)
-            offered = {"person": self.person, "fingerprint": self.fingerprint, "file": str(self.path)}
-            show_json(OfferedKey(**offered, known=known, waits_for=waits_for))
-            return
-        for line in said:
-            show_line(line)
+def _waiting(offered: OfferedKey, *lines: str) -> Output[OfferedKey]:
+    return Output(offered.model_copy(update={"waits_for": "; ".join(lines)}), lines)
 
 
 def _admission_in(file: Path) -> tuple[bytes, KeyStatement, str]:

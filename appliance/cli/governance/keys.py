@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, client_of
-from appliance.cli.show.printing import show_fields, show_json, show_table
+from appliance.cli.shell.options import api_client
+from appliance.cli.show.printing import Output, prints, show_fields, show_table
 from appliance.client.api_client import ApiClient
 from appliance.client.failures import ApiError
 from policies.contract.decision import KnownKey
 
+if TYPE_CHECKING:
+    from appliance.client.messages import Keys
+
 Whose = Annotated[str, typer.Argument(help="A person, or the first characters of a fingerprint.")]
 
 
-def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+@prints
+def ls() -> Output[Keys]:
     """List the keys known to the daemon, and which are yours."""
-    known = client_of(context, data).keys()
-    if as_json:
-        show_json(known)
-        return
+    known = api_client().keys()
+    return Output(known, lambda: _show_keys(known))
+
+
+def _show_keys(known: Keys) -> None:
     from appliance.client.person_keys import keys_folder, own_keys
 
     mine = {key.public.fingerprint for key in own_keys(keys_folder(os.environ))}
@@ -43,16 +48,17 @@ def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None
     show_fields([(f"the {name}'s own", f"{print_}, signs no decision") for print_, name in known.machines.items()])
 
 
-def show(context: typer.Context, key: Whose, data: Data = None, as_json: Json = False) -> None:
+@prints
+def show(key: Whose) -> Output[list[KnownKey]]:
     """Show all that is known about a person's keys.
 
     Example: assay key show ada
     """
-    api = client_of(context, data)
-    found = named(api, key)
-    if as_json:
-        show_json(found)
-        return
+    found = named(api_client(), key)
+    return Output(found, lambda: _show_each(found))
+
+
+def _show_each(found: list[KnownKey]) -> None:
     for one in found:
         show_fields(
             [

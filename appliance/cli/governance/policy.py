@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from appliance.cli.models.look import show_decision
-from appliance.cli.shell.options import Data, Json, client_of
-from appliance.cli.show.printing import short, show_fields, show_json, show_line, show_table
+from appliance.cli.shell.options import api_client
+from appliance.cli.show.printing import Output, prints, short, show_fields, show_line, show_table
 from appliance.client.failures import ApiError
-from appliance.client.messages import BacktestRow, BudgetView
+from appliance.client.messages import Backtest, BacktestRow, BudgetView
 from policies.contract.decision import Decision
 from policies.policy import Policy, parse, read_content
 
@@ -22,22 +22,24 @@ ModelOrId = Annotated[
 ]
 
 
-def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data = None, as_json: Json = False) -> None:
+@prints
+def explain(model: ModelOrId = "candidate") -> Output[Decision]:
     """Explain the newest decision about a model, or the decision of an id.
 
     Example: assay policy explain candidate
     """
-    api = client_of(context, data)
+    api = api_client()
     decision = next((one for one in api.decisions(limit=1000) if one.id == model), None)
     found = [decision] if decision else api.decisions(candidate=model, limit=1)
     policy = parse(api.policy().content.encode(), "the policy in force")
     if not found:
         raise ApiError(f"no decision about {model}", hint="wait for a cycle to evaluate its candidate", exit_code=2)
-    if as_json:
-        show_json(found[0])
-        return
-    show_decision(found[0])
-    show_fields([("because", because(found[0], policy)), ("made", f"{found[0].made_at}, {found[0].id}")])
+    return Output(found[0], lambda: _show_reason(found[0], policy))
+
+
+def _show_reason(decision: Decision, policy: Policy) -> None:
+    show_decision(decision)
+    show_fields([("because", because(decision, policy)), ("made", f"{decision.made_at}, {decision.id}")])
 
 
 def because(decision: Decision, policy: Policy) -> str:
@@ -53,7 +55,8 @@ def because(decision: Decision, policy: Policy) -> str:
     return f"rule {number} of [promotion] is the first that applies: when {rule.when} is {rule.is_}, then {rule.then}"
 
 
-def backtest(context: typer.Context, file: FileOrInForce = None, data: Data = None, as_json: Json = False) -> None:
+@prints
+def backtest(file: FileOrInForce = None) -> Output[Backtest]:
     """Show past decisions about every candidate under a policy file, or the one in force. Changes nothing.
 
     Example: assay policy backtest policy.toml
@@ -66,10 +69,11 @@ def backtest(context: typer.Context, file: FileOrInForce = None, data: Data = No
 
         content, name = read_content(file)
         parse_policy(content, name)
-    found = client_of(context, data).backtest(PolicyText(content=content.decode()))
-    if as_json:
-        show_json(found)
-        return
+    found = api_client().backtest(PolicyText(content=content.decode()))
+    return Output(found, lambda: _show_backtest(found))
+
+
+def _show_backtest(found: Backtest) -> None:
     show_table(
         ("evaluated", "candidate", "recorded", "this file", "reason"),
         [_row(row) for row in found.rows],
@@ -86,13 +90,11 @@ def _row(row: BacktestRow) -> tuple[str, str, str, str, str]:
     return row.created[:16], short(row.candidate), recorded, row.now.outcome.value, row.now.reason
 
 
-def budget(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+@prints
+def budget() -> Output[BudgetView]:
     """Show the rest of the quarter's chance of a false promotion, each candidate's evidence, and the nights to go."""
-    found = client_of(context, data).budget()
-    if as_json:
-        show_json(found)
-    else:
-        _show_budget(found)
+    found = api_client().budget()
+    return Output(found, lambda: _show_budget(found))
 
 
 def _show_budget(found: BudgetView) -> None:

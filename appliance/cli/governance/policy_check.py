@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, data_of
-from appliance.cli.show.printing import show_fields, show_json, show_line
+from appliance.cli.shell.options import data_folder
+from appliance.cli.show.printing import Output, in_data_folder, prints, show_fields, show_line
 from appliance.settings.policy_files import in_force_file, load_policy, read_policy
 from appliance.text.printable import printable
 from policies.contract.rules import DataRules, ServiceRules
 from policies.gates import evidence, improvement
 from policies.gates.evidence import odds
-from policies.policy import Policy, read_content
+from policies.policy import Policy, policy_model, read_content
 from policies.statistics import needed
 
 PolicyFile = Annotated[
@@ -22,34 +23,43 @@ PolicyFile = Annotated[
 ]
 
 
-def check(context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False) -> None:
+def _returned() -> Any:
+    """Returns the output's type: a policy with the sections of every gate."""
+    from policies.gates.registry import GATES
+
+    model: Any = policy_model(GATES)
+    return Output[model]
+
+
+@partial(prints, returned=_returned)
+def check(file: PolicyFile = None) -> Output[Policy]:
     """Summarize a policy file, or report its fault (exit code 2). Without the daemon.
 
     Example: assay policy check policy.toml
     """
-    folder = data_of(context, data)
+    folder = data_folder()
     policy, name = read_policy(folder, file)
-    if as_json:
-        show_json(policy)
-        return
+    return Output(policy, lambda: _show_checked(folder, policy, name))
+
+
+def _show_checked(folder: Path, policy: Policy, name: str) -> None:
     show_line(f"{name} is valid; {policy.digest}")
     show_fields(summary(policy))
     if policy.digest != load_policy(folder).digest:
         show_line("not in force here: put it into force with `assay policy sign`")
 
 
+@in_data_folder
 def show(
-    context: typer.Context,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write it to this file for editing; must not exist.")
     ] = None,
-    data: Data = None,
 ) -> None:
     """Print the policy file in force, or write it to a file for editing. Without the daemon.
 
     Example: assay policy show --out policy.toml
     """
-    in_force = in_force_file(data_of(context, data))
+    in_force = in_force_file(data_folder())
     content, _ = read_content(in_force if in_force.exists() else None)
     if out is None:
         typer.echo(printable(content.decode(), lines=True), nl=False)

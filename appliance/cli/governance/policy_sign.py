@@ -5,52 +5,53 @@ from __future__ import annotations
 import difflib
 import hashlib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from appliance.cli.shell.model_options import parameters_of, read_options, with_options
-from appliance.cli.shell.options import Data, Json, client_of, data_of
+from appliance.cli.shell.options import api_client, data_folder
 from appliance.cli.shell.person import MoreSignersError, SigningOptions, sent
-from appliance.cli.show.printing import show_fields, show_json, show_line
+from appliance.cli.show.printing import Output, for_people, prints, show_fields, show_line
 from appliance.client import ApiError, PolicyInForce
 from appliance.client.messages import PolicyChange
 from appliance.client.signing import policy_edit
 from appliance.settings.policy_files import parse_policy
 from policies.policy import read_content
+from runtime.model import FrozenModel
 
 SUFFIX = ".signed"
 SHOWN = 200
 """Maximum lines of the difference."""
 
 
-@with_options(parameters_of(SigningOptions))
+class PolicyInForceDocument(FrozenModel):
+    digest: str
+    changed: bool
+    """False if the policy was in force already."""
+
+
+@prints
 def sign(
-    context: typer.Context,
+    signs: SigningOptions,
     file: Annotated[
         Path | None, typer.Argument(help="The edited file (default: policy.toml in the data folder).")
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-    **values: Any,
-) -> None:
+) -> Output[PolicyInForceDocument]:
     """Put an edited policy file into force with your signature, and others' if the policy requires them.
 
     Example: assay policy sign policy.toml
     """
-    signs = read_options(SigningOptions, values)
     own = signs.person_key()
-    path = file or data_of(context, data) / "policy.toml"
+    path = file or data_folder() / "policy.toml"
     content, read_name = read_content(path)
     parse_policy(content, read_name)
     digest = hashlib.sha256(content).hexdigest()
     beside = path.with_name(f"{path.name}{SUFFIX}")
-    api = client_of(context, data)
+    api = api_client()
     in_force = api.policy()
     if in_force.digest == digest:
-        _show_in_force(digest, [f"{path} is already in force"], changed=False, as_json=as_json)
-        return
-    if not as_json:
+        return Output(PolicyInForceDocument(digest=digest, changed=False), f"{path} is already in force")
+    if for_people():
         _show_difference(in_force, content.decode())
         show_fields([("in force", in_force.digest), ("new", digest), ("people who must sign", in_force.people)])
     signs.confirmed("put this file into force", digest)
@@ -65,21 +66,11 @@ def sign(
             hint=f"let another person run the same command; the signatures so far are in {beside}",
             exit_code=4,
         ) from error
-    said = [
+    lines = [
         f"the policy {digest[:12]} is in force; candidates already evaluated keep the previous one",
         "restart the broker, or the daemon, if [sandboxes] changed: the broker reads it at its start",
     ]
-    _show_in_force(digest, said, changed=True, as_json=as_json)
-
-
-def _show_in_force(digest: str, said: list[str], *, changed: bool, as_json: bool) -> None:
-    if as_json:
-        from appliance.cli.documents.data import PolicyInForceDocument
-
-        show_json(PolicyInForceDocument(digest=digest, changed=changed))
-        return
-    for line in said:
-        show_line(line)
+    return Output(PolicyInForceDocument(digest=digest, changed=True), lines)
 
 
 def _show_difference(in_force: PolicyInForce, content: str) -> None:

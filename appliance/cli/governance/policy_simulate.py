@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
 
 from appliance.cli.governance.policy_check import PolicyFile
-from appliance.cli.shell.model_options import parameters_of, read_options, with_options
-from appliance.cli.shell.options import Data, Json, data_of
-from appliance.cli.show.printing import show_fields, show_json, show_line
+from appliance.cli.shell.options import data_folder
+from appliance.cli.show.printing import Output, prints, show_fields, show_line
 from appliance.settings.policy_files import read_policy
-from policies.simulate import Assumed
+from policies.simulate import Assumed, Simulated
 from policies.simulate import simulate as simulated
 
 
-@with_options(parameters_of(Assumed))
-def simulate(
-    context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False, **values: Any
-) -> None:
+@prints
+def simulate(assumed: Assumed, file: PolicyFile = None) -> Output[Simulated]:
     """Estimate how often a policy promotes a model that is no better, and finds one that is. Simulated nights, without
     the daemon.
 
     Example: assay policy simulate policy.toml
     """
-    assumed = read_options(Assumed, values)
-    policy, name = read_policy(data_of(context, data), file)
+    policy, name = read_policy(data_folder(), file)
     found = simulated(policy, assumed, lambda text: typer.echo(text, err=True))
-    if as_json:
-        show_json(found)
-        return
+    return Output(found, lambda: _show(found, assumed, f"{name}, {policy.digest[:12]}"))
+
+
+def _show(found: Simulated, assumed: Assumed, policy: str) -> None:
     fresh, held = 100 * found.null_promoted_share_fresh, 100 * found.null_promoted_share_held
     fooled = (
         f"{_interval(found.null_promoted_share, found.null_promoted_low, found.null_promoted_high)} of the quarters "
@@ -41,7 +36,7 @@ def simulate(
     )
     show_fields(
         [
-            ("policy", f"{name}, {policy.digest[:12]}"),
+            ("policy", policy),
             ("no better", fooled),
             (f"{assumed.gain:g} points better", power),
             ("by night", ", ".join(f"{100 * share:.0f} %" for share in found.found_by_night)),

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from appliance.audit.machine_keys import public_file
 from appliance.cli.shell.named import ALIASES
-from appliance.cli.shell.options import Data, Json, settings_of
-from appliance.cli.show.printing import show_fields, show_json, show_line
+from appliance.cli.shell.options import read_settings
+from appliance.cli.show.printing import Output, prints, show_fields, show_line
 from appliance.errors import AssayError, ExitCode, UsageError
 from appliance.models.export_model import recorded_alias
 from policies.attestation import MANIFEST, verify_attestation
 from policies.envelopes import PublicKey
 from policies.errors import StatementRefused
+from runtime.model import FrozenModel
 
 
+class ProvenanceDocument(FrozenModel):
+    subjects: dict[str, str]
+    predicate: dict[str, Any]
+    """SLSA provenance, version 1."""
+
+
+@prints
 def provenance(
-    context: typer.Context,
     model: Annotated[
         str, typer.Argument(help="An attestation file, an alias such as champion, or a digest's first digits.")
     ],
@@ -30,9 +37,7 @@ def provenance(
     folder: Annotated[
         Path | None, typer.Option("--model", metavar="DIR", help="Also read every byte of this model folder.")
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[ProvenanceDocument]:
     """Check a model's attestation, and show its inputs (exit code 1 if it does not hold).
 
     Example: assay model provenance 3f2a91
@@ -40,7 +45,7 @@ def provenance(
     from appliance.learning.errors import CheckpointError
     from appliance.learning.folders import verify
 
-    place = settings_of(context, data).data
+    place = read_settings().data
     file = _attestation(place, model)
     public = key or public_file(place, "trainer")
     try:
@@ -56,11 +61,11 @@ def provenance(
             f"{file} cannot be checked with {public}: {getattr(error, 'strerror', None) or error}",
             "name the attestation, and the trainer's public key with --key",
         ) from error
-    if as_json:
-        from appliance.cli.documents.models import ProvenanceDocument
+    document = ProvenanceDocument(subjects=dict(found.subjects), predicate=dict(found.predicate))
+    return Output(document, lambda: _show(document, folder))
 
-        show_json(ProvenanceDocument(subjects=dict(found.subjects), predicate=dict(found.predicate)))
-        return
+
+def _show(found: ProvenanceDocument, folder: Path | None) -> None:
     build, run = found.predicate["buildDefinition"], found.predicate["runDetails"]
     show_fields(
         [

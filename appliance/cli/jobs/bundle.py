@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.check.options import require_toolchain
-from appliance.cli.shell.options import Data, Json, data_of
-from appliance.cli.show.printing import show_json, show_line
+from appliance.cli.shell.options import data_folder
+from appliance.cli.show.printing import Output, prints, prints_without_data
 from appliance.jobs.validation import meaning_file
 from appliance.text.printable import printable
+from runtime.model import FrozenModel
+
+if TYPE_CHECKING:
+    from appliance.cli.jobs.verify import UnreadableBundle
+    from appliance.jobs.report import BundleReport
 
 app = typer.Typer(help="Pack a bundle into one file, or unpack it.", no_args_is_help=True)
 
@@ -19,8 +24,16 @@ SUFFIX = ".zip"
 Out = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Target; must not exist.")]
 
 
+class WrittenFile(FrozenModel):
+    """A file that was written, and its place."""
+
+    file: str
+    also: str = ""
+    """The person's later signature of a bundle, which is not inside it."""
+
+
+@prints
 def verify(
-    context: typer.Context,
     bundle: Annotated[Path, typer.Argument(help="The bundle: its folder, or its one file.")],
     digest: Annotated[
         str | None, typer.Option("--digest", metavar="SHA256", help="Expected SHA-256 of its manifest.")
@@ -36,9 +49,7 @@ def verify(
         Path | None, typer.Option("--lean", metavar="DIR", help="Lean toolchain for proofs (default: elan's).")
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the result as a page.")] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[BundleReport | Annotated[UnreadableBundle, "where nothing can be read (exit code 2)"]]:
     """Verify a bundle again, without the daemon, and list what was not checked.
 
     Exit code 0 if everything holds, 1 if any byte, the seal, the statement or the verdict does not, 2 without a
@@ -49,26 +60,22 @@ def verify(
     from appliance.cli.jobs.verify import verify as verify_bundle
 
     require_toolchain(lean)
-    raise typer.Exit(
-        verify_bundle(
-            bundle,
-            as_json,
-            digest,
-            key=key,
-            own=data_of(context, data) / "keys" / "trainer.pub",
-            people=tuple(person_key or ()),
-            html=html,
-            lean=lean,
-        )
+    return verify_bundle(
+        bundle,
+        digest,
+        key=key,
+        own=data_folder() / "keys" / "trainer.pub",
+        people=tuple(person_key or ()),
+        html=html,
+        lean=lean,
     )
 
 
 @app.command("pack")
+@prints_without_data
 def pack(
-    folder: Annotated[Path, typer.Argument(help="The bundle's folder, as shown by `assay jobs show`.")],
-    out: Out = None,
-    as_json: Json = False,
-) -> None:
+    folder: Annotated[Path, typer.Argument(help="The bundle's folder, as shown by `assay jobs show`.")], out: Out = None
+) -> Output[WrittenFile]:
     """Pack a bundle into one file in the current folder (NAME.zip), after checking all its bytes.
 
     Example: assay bundle pack artifacts/3f2a --out answer.zip
@@ -77,28 +84,22 @@ def pack(
 
     made = packed(folder, out or Path(f"{folder.resolve().name}{SUFFIX}"))
     later = meaning_file(folder.resolve())
-    _show_written(made, str(later) if later.exists() else "", as_json)
-    if later.exists():
-        typer.echo(f"a later signature is not included: also send {printable(str(later))}", err=True)
+    also = str(later) if later.exists() else ""
+    if also:
+        typer.echo(f"a later signature is not included: also send {printable(also)}", err=True)
+    return Output(WrittenFile(file=str(made), also=also), str(made))
 
 
 @app.command("unpack")
+@prints_without_data
 def unpack(
-    file: Annotated[Path, typer.Argument(help="The bundle's one file.")], out: Out = None, as_json: Json = False
-) -> None:
+    file: Annotated[Path, typer.Argument(help="The bundle's one file.")], out: Out = None
+) -> Output[WrittenFile]:
     """Unpack a bundle into a folder in the current one, after checking all its bytes.
 
     Example: assay bundle unpack answer.zip --out answer
     """
     from appliance.jobs.bundle import unpack as unpacked
 
-    _show_written(unpacked(file, out or Path(file.resolve().name.removesuffix(SUFFIX))), "", as_json)
-
-
-def _show_written(made: Path, also: str, as_json: bool) -> None:
-    if as_json:
-        from appliance.cli.documents.data import WrittenFile
-
-        show_json(WrittenFile(file=str(made), also=also))
-    else:
-        show_line(str(made))
+    made = unpacked(file, out or Path(file.resolve().name.removesuffix(SUFFIX)))
+    return Output(WrittenFile(file=str(made)), str(made))

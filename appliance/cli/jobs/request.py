@@ -13,8 +13,9 @@ name one, as `file` does; `spec` is a table or names a file. Names are relative 
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
@@ -23,19 +24,22 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError, create_model, field_validator
 
-from appliance.cli.jobs.request_files import JobContents, fields_in, text_in
 from appliance.cli.shell.model_options import parameter_name
 from appliance.client.messages import SubmitJob
 from appliance.errors import UsageError
-from policies.toml_files import TomlError, read_toml
+from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, MAX_JOB_FILES, JobFile
+from policies.toml_files import TomlError, beginning, read_toml
 from runtime.model import FrozenModel
+from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import Kind, KindOption
+from verifiers.contract.spec_data import SpecModel
 from verifiers.registry import KINDS, kind_named, kind_of
 from verifiers.registry.spec import SPEC, Spec
 
 if TYPE_CHECKING:
     from curriculum.catalog import Catalog
     from curriculum.contract.task import Task
+
 
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _SPAN = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)?")
@@ -289,3 +293,76 @@ def first_fault(error: ValidationError) -> str:
     if fault["type"] == "extra_forbidden" and (near := get_close_matches(where, JobRequest.model_fields, 1)):
         what += f"; did you mean {near[0]}?"
     return f"{where}: {what}" if where else what
+
+
+MAX_SPEC_BYTES = 4 << 20
+
+
+def fields_in(folder: Path, option: KindOption, value: str) -> dict[str, Any]:
+    """Returns the spec fields that an option of a job sets. They are read from a file if the option names one. Raises
+    UsageError, or SpecError that names the file."""
+    if option.takes != "file":
+        return {option.field: value}
+    text = text_in(folder, value, option.flag)
+    if option.read is None:
+        return {option.field: text}
+    try:
+        spec: SpecModel = option.read.load()(text, (folder / value).parent)
+    except SpecError as error:
+        raise SpecError(f"{value}: {error}", hint=error.hint) from error
+    return spec.model_dump(mode="json", exclude={"kind"})
+
+
+def text_in(folder: Path, name: str, option: str) -> str:
+    """Reads a text file that a job names. Raises UsageError, naming the option, if it is unreadable, not text, or too
+    large."""
+    content = _read(folder / name, option, MAX_SPEC_BYTES)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} is not UTF-8 at byte {error.start}", hint="save it as UTF-8") from error
+
+
+class JobContents:
+    """Files of a job for the agent to work with. Raises UsageError for too many, too large, or equally named files."""
+
+    def __init__(self, folder: Path, names: Sequence[str], made: Mapping[str, str] | None = None) -> None:
+        """Reads a job's files from the folder. `made` are texts that come with a task, by name."""
+        if len(names) > MAX_JOB_FILES:
+            raise UsageError(f"a job has at most {MAX_JOB_FILES} files", hint="put several into one archive")
+        self.contents: dict[str, bytes] = {}
+        """Contents by digest."""
+        records = [self._take(folder / name) for name in names]
+        records += [self._keep(name, text.encode()) for name, text in (made or {}).items()]
+        twice = sorted({file.name for file in records if sum(other.name == file.name for other in records) > 1})
+        if twice:
+            raise UsageError(f"two files are called {twice[0]}", hint="rename one")
+        if sum(file.bytes for file in records) > MAX_JOB_BYTES:
+            raise UsageError("the files are too large", hint=f"send at most {MAX_JOB_BYTES >> 20} MiB together")
+        self.records = tuple(records)
+
+    def _take(self, path: Path) -> JobFile:
+        return self._keep(path.name, _read(path, "--file", MAX_JOB_FILE_BYTES))
+
+    def _keep(self, name: str, content: bytes) -> JobFile:
+        digest = hashlib.sha256(content).hexdigest()
+        try:
+            file = JobFile(name=name, sha256=digest, bytes=len(content))
+        except ValidationError as error:
+            raise UsageError(
+                f"invalid file name {name!r}",
+                hint="use at most 100 letters, digits, dots, dashes and underscores, not beginning with a dot or dash",
+            ) from error
+        self.contents[digest] = content
+        return file
+
+
+def _read(path: Path, option: str, most: int) -> bytes:
+    try:
+        content = beginning(path, most)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "invalid file name"
+        raise UsageError(f"{path}: {why}", hint=f"set {option} to a readable file") from error
+    if len(content) > most:
+        raise UsageError(f"{path} is larger than {most >> 20} MiB", hint="use a smaller file")
+    return content

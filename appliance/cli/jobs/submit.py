@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,53 +12,50 @@ from pydantic import ValidationError
 from appliance.cli.jobs.request import MAX_FILE_BYTES, JobRequest, PreparedRequest, first_fault, read_request
 from appliance.cli.shell.inputs import STDIN, standard_input
 from appliance.cli.shell.model_options import given, parameters_of, with_options
-from appliance.cli.shell.options import Data, Json, client_of
+from appliance.cli.shell.options import api_client
+from appliance.cli.show.printing import Output, for_people, prints, show_lines
 from appliance.errors import UsageError
 from appliance.system import clock
 from policies.toml_files import beginning
 
 if TYPE_CHECKING:
+    from appliance.client.messages import JobDetail
+    from appliance.records.jobs import Job
     from curriculum.catalog import Catalog
 
 
 @with_options(parameters_of(JobRequest))
+@prints
 def submit(
-    context: typer.Context,
     job_file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="A TOML file with the job, `-` for standard input.")
     ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the end. Exit code 0 solved, 1 not solved, 5 failed.")
     ] = False,
-    data: Data = None,
-    as_json: Json = False,
     **values: Any,
-) -> None:
+) -> Output[Annotated[Job, "without --wait"] | Annotated[JobDetail, "with --wait"]]:
     """Submit a question whose answer can be checked: an answer, a program, a proof, a text.
 
     Example: assay submit --question "Which whole number x has 7x + 3 = 45?" --check "7*x + 3 == 45" --domain integer
     """
     from appliance.cli.curriculum.catalog import catalog_of
-    from appliance.cli.jobs.watch import JobProgress, ended_code, show_job, show_queued, watch_job
-    from appliance.cli.show.printing import show_json
+    from appliance.cli.jobs.watch import ended_code, follow_job, queued, states_of
 
-    prepared = _prepared(job_file, given(values), lambda: catalog_of(context, data))
-    api = client_of(context, data)
+    prepared = _prepared(job_file, given(values), catalog_of)
+    api = api_client()
     for content in prepared.contents.values():
         api.put_file(content)
     job = api.submit(prepared.submission)
+    begun = queued(job)
     if not wait:
-        show_json(job) if as_json else show_queued(job)
-        return
-    if as_json:
-        detail = watch_job(api, job.id, None)
-        show_json(detail)
+        return begun
+    if for_people():
+        show_lines(begun.text)
+        detail = follow_job(api, job.id)
     else:
-        show_queued(job)
-        with closing(JobProgress(as_json=False)) as progress:
-            detail = watch_job(api, job.id, progress.show)
-        show_job(detail)
-    raise typer.Exit(ended_code(detail.job))
+        *_, detail = states_of(api, job.id)
+    return Output(detail, code=ended_code(detail.job))
 
 
 def _prepared(file: Path | None, flags: dict[str, Any], catalog: Callable[[], Catalog]) -> PreparedRequest:

@@ -8,34 +8,55 @@ from __future__ import annotations
 
 import shlex
 import time
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
-from appliance.cli.shell.model_options import parameters_of, read_options, with_options
-from appliance.cli.shell.options import Data, Json, Limit, client_of
+from appliance.cli.shell.options import Limit, api_client
 from appliance.cli.shell.person import SigningOptions
-from appliance.cli.show.printing import short_time, show_fields, show_json, show_line, show_records, show_table
+from appliance.cli.show.printing import (
+    Output,
+    for_people,
+    prints,
+    records,
+    short_time,
+    show_fields,
+    show_line,
+    show_table,
+)
 from appliance.client import ApiError, Job, JobDetail
 from appliance.client.messages import ValidationEnvelope
 from appliance.client.signing import signed_validation
 from appliance.jobs.validation import content_of, not_asked
 from policies.statements import Page, ShownExample
+from runtime.model import FrozenModel
 from verifiers.registry import kind_of
 
 
-@with_options(parameters_of(SigningOptions))
+class ValidationDocument(FrozenModel):
+    """Page about a job's check that a person is asked to sign."""
+
+    job: str
+    content: str
+    shown: str
+    """Digest of the page."""
+    page: Page
+
+
+@prints
 def validate(
-    context: typer.Context,
+    signs: SigningOptions,
     job: Annotated[str | None, typer.Argument(help="The job; without it, list the jobs that wait.")] = None,
     not_meant: Annotated[
         bool, typer.Option("--not-meant", help="Sign that the check does not mean what was asked.")
     ] = False,
     limit: Limit = 20,
-    data: Data = None,
-    as_json: Json = False,
-    **values: Any,
-) -> None:
+) -> Output[
+    Annotated[Sequence[Job], "without a job"]
+    | Annotated[ValidationDocument, "without --confirm"]
+    | Annotated[Job, "with --confirm"]
+]:
     """Sign whether a job's check means what was asked.
 
     The check is shown in plain words, with examples that it accepts and rejects. --json without --confirm signs
@@ -43,27 +64,23 @@ def validate(
 
     Example: assay jobs validate job-1f0c52b7d2aa
     """
-    signs = read_options(SigningOptions, values)
-    api = client_of(context, data)
+    api = api_client()
     if job is None:
-        show_records(
+        return records(
             api.open_validations(limit),
             ("job", "kind", "state", "submitted", "question"),
             lambda one: (one.id, one.kind, one.state.value, one.created[:19], one.question),
             empty="every job's check is validated",
-            as_json=as_json,
             narrow={"submitted": short_time, "kind": None},
         )
-        return
     detail = api.job(job)
     _require_open(detail.job)
-    own = signs.person_key() if signs.confirm is not None or not as_json else None
-    page = _page(context, detail, data)
+    own = signs.person_key() if signs.confirm is not None or for_people() else None
+    page = _page(detail)
     digest = page.digest()
     if own is None:
-        _show_page_as_json(detail.job, page)
-        return
-    if not as_json:
+        return Output(ValidationDocument(job=detail.job.id, content=content_of(detail.job), shown=digest, page=page))
+    if for_people():
         _show(detail.job, page)
     what = "this check does not mean what was asked" if not_meant else "this check means what was asked"
     signs.confirmed(f"say that {what}", digest)
@@ -79,7 +96,7 @@ def validate(
     )
     public = f"{own.path}.pub"
     validated = api.validate(detail.job.id, ValidationEnvelope(envelope=envelope.decode("ascii")))
-    _show_signed(validated, detail.bundle, public, as_json=as_json)
+    return Output(validated, _signed(validated, detail.bundle, public))
 
 
 def _require_open(job: Job) -> None:
@@ -88,20 +105,14 @@ def _require_open(job: Job) -> None:
         raise ApiError(why, hint="list the jobs that wait with `assay jobs validate`", exit_code=4)
 
 
-def _page(context: typer.Context, detail: JobDetail, data: Data) -> Page:
+def _page(detail: JobDetail) -> Page:
     from appliance.cli.check.target import target_for
     from appliance.jobs.validation import page_of
 
-    place = target_for(context, data, (kind_of(detail.job.spec),))
+    place = target_for((kind_of(detail.job.spec),))
     answer = detail.artifact.answer if detail.artifact is not None else None
     with place.checker(jobs=1) as checker:
         return page_of(detail.job, answer, checker.check_many, time.monotonic)
-
-
-def _show_page_as_json(job: Job, page: Page) -> None:
-    from appliance.cli.documents.checks import ValidationDocument
-
-    show_json(ValidationDocument(job=job.id, content=content_of(job), shown=page.digest(), page=page))
 
 
 def _show(job: Job, page: Page) -> None:
@@ -141,18 +152,15 @@ def _show_examples(title: str, examples: list[ShownExample]) -> None:
         )
 
 
-def _show_signed(job: Job, bundle: str | None, public: str, *, as_json: bool) -> None:
-    if as_json:
-        show_json(job)
-        return
+def _signed(job: Job, bundle: str | None, public: str) -> list[str]:
     signed = job.validation
     assert signed is not None
     result = "means what was asked" if signed.verdict == "meant" else "does not mean what was asked"
-    show_line(f"{signed.person}: the check of {job.id} {result}")
     if bundle is not None:
         command = shlex.join(["assay", "verify", bundle, "--person-key", public])
-        show_line(f"the bundle is unchanged; your signature lies beside it: `{command}`")
+        then = f"the bundle is unchanged; your signature lies beside it: `{command}`"
     elif signed.verdict == "not_meant":
-        show_line(f"work on it continues: stop it with `assay jobs cancel {job.id}`")
+        then = f"work on it continues: stop it with `assay jobs cancel {job.id}`"
     else:
-        show_line("it becomes part of the bundle if the job is solved")
+        then = "it becomes part of the bundle if the job is solved"
+    return [f"{signed.person}: the check of {job.id} {result}", then]

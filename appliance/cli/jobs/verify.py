@@ -11,21 +11,22 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from appliance.cli.show.printing import show_json
+from appliance.cli.show.printing import Output
+from appliance.errors import ExitCode
 from appliance.jobs.check import check_bundle
 from appliance.jobs.layout import LARGEST_MEANING, BundleError
 from appliance.jobs.reading import FileState
 from appliance.jobs.report import BundleReport, facts, parts, result
 from appliance.text.printable import printable
 from policies.envelopes import PublicKey
+from runtime.model import FrozenModel
 from verifiers.checker import Checker
-
-OK, FAILED, USAGE, INFRASTRUCTURE = 0, 1, 2, 5
 
 DIGEST = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 SHOWN = 400
@@ -42,9 +43,16 @@ class _PipeConsole(Console):
         raise  # noqa: PLE0704 - it is called where the error is handled
 
 
+class UnreadableBundle(FrozenModel):
+    """Report that a bundle, or the key to verify it with, is not readable (exit code 2)."""
+
+    ok: Literal[False]
+    error: str
+    hint: str
+
+
 def verify(
     path: Path,
-    json_out: bool,
     expect: str | None = None,
     *,
     key: Path | None = None,
@@ -52,8 +60,8 @@ def verify(
     people: Sequence[Path] = (),
     html: Path | None = None,
     lean: Path | None = None,
-) -> int:
-    """Prints a report on the bundle at `path`, also to `html`, and returns the exit code.
+) -> Output[BundleReport | UnreadableBundle]:
+    """Returns a report on the bundle at `path`, and writes it to `html`.
 
     `expect` is its manifest's digest, `key` the public key that must have sealed it, `own` this machine's key file,
     `people` the key files of possible signers, `lean` a toolchain.
@@ -80,20 +88,11 @@ def verify(
         report = report.model_copy(update={"notes": tuple(dict.fromkeys(notes))})
         _write_page(report, html)
     except BundleError as error:
-        if json_out:
-            from appliance.cli.documents.data import UnreadableBundle
-
-            show_json(UnreadableBundle(ok=False, error=str(error), hint=error.hint))
-        else:
-            typer.echo(printable(f"assay: {error}\n  {error.hint}", lines=True), err=True)
-        return USAGE
-    if json_out:
-        show_json(report)
-    else:
-        show(report, _PipeConsole())
-    if report.ok:
-        return OK
-    return INFRASTRUCTURE if report.undecided else FAILED
+        unreadable = UnreadableBundle(ok=False, error=str(error), hint=error.hint)
+        said = printable(f"assay: {error}\n  {error.hint}", lines=True)
+        return Output(unreadable, lambda: typer.echo(said, err=True), ExitCode.USAGE)
+    failed = ExitCode.INFRASTRUCTURE if report.undecided else ExitCode.FAILED_VERDICT
+    return Output(report, lambda: show(report, _PipeConsole()), ExitCode.OK if report.ok else failed)
 
 
 @contextmanager

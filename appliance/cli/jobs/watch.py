@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 
 from appliance.cli.shell.live_line import USUAL_COLUMNS, LiveLine, columns_of
-from appliance.cli.show.printing import show_fields, show_json_line, show_line
+from appliance.cli.show.printing import Output, show_fields, show_line
 from appliance.client.api_client import ApiClient
 from appliance.client.messages import JobDetail
 from appliance.errors import ExitCode
@@ -21,15 +22,14 @@ MOST_SHOWN = 2_000
 """Characters of a question."""
 
 
-def watch_job(api: ApiClient, job: str, show: Callable[[Job], None] | None) -> JobDetail:
-    """Polls a job until it has ended or was set aside, and returns it; calls `show` with every state."""
+def states_of(api: ApiClient, job: str) -> Iterator[JobDetail]:
+    """Polls a job until it has ended or was set aside; yields it each time."""
     begun = time.monotonic()
     while True:
         detail = api.job(job)
-        if show is not None:
-            show(detail.job)
+        yield detail
         if detail.job.state.rests:
-            return detail
+            return
         time.sleep(SOON[0] if time.monotonic() - begun < SOON[1] else POLL_SECONDS)
 
 
@@ -40,13 +40,9 @@ def ended_code(job: Job) -> ExitCode:
 
 
 class JobProgress:
-    """Display of a followed job; close it to leave the cursor at the beginning of a line."""
+    """Line of a followed job on a terminal; close it to leave the cursor at the beginning of a line."""
 
-    def __init__(self, *, as_json: bool, live: bool | None = None) -> None:
-        """Creates the display of a followed job. `live` defaults to True if standard output is a terminal."""
-        self._as_json = as_json
-        self._live = sys.stdout.isatty() if live is None else live
-        self._last: object = None
+    def __init__(self) -> None:
         self._line: LiveLine | None = None
 
     def close(self) -> None:
@@ -54,27 +50,41 @@ class JobProgress:
             self._draw("")
 
     def show(self, job: Job) -> None:
-        if self._live and not self._as_json:
-            self._draw(_line(job, seconds=True))
-            return
-        seen = (job.state, job.step, job.tries_done, job.reason)
-        if seen == self._last:
-            return
-        self._last = seen
-        if self._as_json:
-            show_json_line(job)
-        else:
-            show_line(_line(job, seconds=False))
+        self._draw(line_of(job, seconds=True))
 
     def _draw(self, text: str) -> None:
         self._line = self._line or LiveLine()
         self._line.show(sys.stdout, text, columns_of(sys.stdout) or USUAL_COLUMNS)
 
 
-def show_queued(job: Job) -> None:
-    show_line(f"job {job.id} is {job.state.value}; see `assay jobs watch {job.id}`")
-    if job.reason:
-        show_line(job.reason)
+def follow_job(api: ApiClient, job: str) -> JobDetail:
+    """Shows a job's progress until it rests, then the job, and returns it."""
+    details = states_of(api, job)
+    if sys.stdout.isatty():
+        with closing(JobProgress()) as progress:
+            for detail in details:
+                progress.show(detail.job)
+    else:
+        for detail in changes_of(details):
+            show_line(line_of(detail.job))
+    show_job(detail)
+    return detail
+
+
+def changes_of(details: Iterable[JobDetail]) -> Iterator[JobDetail]:
+    """Yields each state of a job that differs from the previous one in more than seconds."""
+    last = None
+    for detail in details:
+        job = detail.job
+        seen = (job.state, job.step, job.tries_done, job.reason)
+        if seen != last:
+            yield detail
+        last = seen
+
+
+def queued(job: Job) -> Output[Job]:
+    lines = [f"job {job.id} is {job.state.value}; see `assay jobs watch {job.id}`"]
+    return Output(job, lines + [job.reason] * bool(job.reason))
 
 
 def show_job(detail: JobDetail) -> None:
@@ -120,7 +130,7 @@ def _meaning(job: Job) -> str | None:
     return None if job.state.ended and not job.artifact else f"not validated yet: assay jobs validate {job.id}"
 
 
-def _line(job: Job, *, seconds: bool) -> str:
+def line_of(job: Job, *, seconds: bool = False) -> str:
     parts = [job.state.value]
     if job.step:
         parts.append(job.step)

@@ -8,13 +8,19 @@ from typing import Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, settings_of
-from appliance.cli.show.printing import show_json, show_line, show_progress
+from appliance.cli.shell.options import read_settings
+from appliance.cli.show.printing import Output, prints, show_progress
 from appliance.system.durable_file import expanded
+from runtime.model import FrozenModel
 
 
+class BugReportDocument(FrozenModel):
+    file: str
+    parts: tuple[str, ...]
+
+
+@prints
 def bug_report(
-    context: typer.Context,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Target (default: assay-bug-report-TIME.tar.gz here).")
     ] = None,
@@ -24,9 +30,7 @@ def bug_report(
     with_sandbox: Annotated[
         bool, typer.Option("--with-sandbox", help="Include the doctor's sandbox self-test; half a minute more.")
     ] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[BugReportDocument]:
     """Write an archive for people who investigate a fault, without secrets.
 
     It contains versions, the doctor's lines, configuration, last events and log lines, and the ledger's revision.
@@ -42,7 +46,7 @@ def bug_report(
     from appliance.config.places import cluster_token
     from appliance.system.clock import file_stamp, now
 
-    settings = settings_of(context, data)
+    settings = read_settings()
     target = expanded(out or f"assay-bug-report-{file_stamp()}.tar.gz").absolute()
     if not target.parent.is_dir():
         raise typer.BadParameter(f"no such folder: {target.parent}", param_hint="--out")
@@ -60,10 +64,5 @@ def bug_report(
     asked = parts(settings, checks, lambda: status_of(ApiClient(settings.socket_path).status()), rollouts=with_rollouts)
     names = write(target, asked, redactor, now().timestamp())
     show_progress("")
-    if as_json:
-        from appliance.cli.documents.data import BugReportDocument
-
-        show_json(BugReportDocument(file=str(target), parts=tuple(names)))
-        return
-    show_line(f"{target}: {', '.join(names)}")
-    show_line("read it before sending it; nothing was sent")
+    lines = [f"{target}: {', '.join(names)}", "read it before sending it; nothing was sent"]
+    return Output(BugReportDocument(file=str(target), parts=tuple(names)), lines)

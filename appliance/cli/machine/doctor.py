@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from appliance.cli.documents.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
+from appliance.cli.machine.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
 from appliance.cli.machine.doctor_cluster import cluster
 from appliance.cli.machine.doctor_gpus import gpus, probe
 from appliance.cli.machine.doctor_isolation import isolation
 from appliance.cli.machine.plan import shape_named
-from appliance.cli.show.printing import show_json, show_line
+from appliance.cli.show.printing import Output, for_people, show_line
 from appliance.daemon.processes.listening import MAX_PATH_BYTES
+from appliance.errors import ExitCode
 from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
 from appliance.inference.vllm.placement import INSTALL, count_gpus, find_environment, is_tested, tested_version
 from appliance.models.export_model import alias
@@ -39,12 +40,12 @@ from appliance.settings.data_schema import START_FRESH, ledger_fault, revision_o
 from appliance.system.lock_owner import owner_of
 from common.errors import HintedError
 from policies.errors import PolicyError
+from runtime.model import FrozenModel
 from verifiers.lean import toolchain
 
 if TYPE_CHECKING:
     from appliance.config.configuration import Settings
 
-SOUND, UNSOUND = 0, 5
 Version = Callable[[str], str]
 """Returns the version of an installed package. Raises PackageNotFoundError."""
 SAFE_SQLITE = (3, 51, 3)
@@ -54,22 +55,23 @@ INDENT = 25
 """Indent of the detail column."""
 
 
-def run(settings: Settings, json_out: bool, *, selftest: bool) -> int:
-    """Runs and prints every check of `assay doctor`; returns the exit code: 0, or 5 if one failed."""
+class DoctorDocument(FrozenModel):
+    sound: bool
+    checks: tuple[DoctorCheck, ...]
+
+
+def run(settings: Settings, *, selftest: bool) -> Output[DoctorDocument]:
+    """Runs every check of `assay doctor`, and shows each to a person; exit code 5 if one failed."""
     checks: list[DoctorCheck] = []
     for check in examine(settings, selftest=selftest):
         checks.append(check)
-        if not json_out:
+        if for_people():
             _show(check)
     broken = [check.name for check in checks if check.grade is CheckGrade.FAILED]
-    if json_out:
-        from appliance.cli.documents.data import DoctorDocument
-
-        show_json(DoctorDocument(sound=not broken, checks=tuple(checks)))
-    else:
-        warned = sum(check.grade is CheckGrade.WARNING for check in checks)
-        show_line(f"failed: {', '.join(broken)}" if broken else f"model code can be run safely here; {warned} warnings")
-    return UNSOUND if broken else SOUND
+    warned = sum(check.grade is CheckGrade.WARNING for check in checks)
+    said = f"failed: {', '.join(broken)}" if broken else f"model code can be run safely here; {warned} warnings"
+    code = ExitCode.INFRASTRUCTURE if broken else ExitCode.OK
+    return Output(DoctorDocument(sound=not broken, checks=tuple(checks)), said, code)
 
 
 def _show(check: DoctorCheck) -> None:

@@ -10,7 +10,7 @@ import importlib.util
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from appliance.cli.documents.doctor_checks import DoctorCheck, failed, ok, warning
+from appliance.cli.machine.doctor_checks import DoctorCheck, failed, ok, warning
 from appliance.config.places import cluster_settings
 from runtime.cluster import HostLine, hosts
 from runtime.errors import SandboxError

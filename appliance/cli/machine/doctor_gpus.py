@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.cli.documents.doctor_checks import DoctorCheck, ok, warning
+from appliance.cli.machine.doctor_checks import DoctorCheck, ok, warning
 from appliance.inference.vllm.transfers.folders import SPARE
 from appliance.planning import Gpu
 from appliance.planning.hardware import SECONDS

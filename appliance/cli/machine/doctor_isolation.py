@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from appliance.cli.documents.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
+from appliance.cli.machine.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
 from appliance.config.configuration import Settings
 from appliance.config.places import broker_socket, runtime_settings
 from appliance.text.printable import printable

@@ -3,34 +3,99 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, settings_of
-from appliance.cli.show.printing import show_fields, show_json, show_line, show_table
+from appliance.cli.shell.options import read_settings
+from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_table
 from appliance.errors import ExitCode
+from appliance.planning import Hardware, Vllm
+from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
     from appliance.config.configuration import Settings
-    from appliance.planning import Hardware, Layout, Plan, Shape, Vllm
+    from appliance.planning import Layout, Plan, Shape
 
 GIB = 1 << 30
 
 
+class PlannedShape(FrozenModel):
+    parameters: int
+    layers: int
+    hidden: int
+    intermediate: int
+    attention: int
+    key_value: int
+    vocabulary: int
+    tied: bool
+    positions: int
+    file_bytes: int
+
+
+class ConfiguredPlan(FrozenModel):
+    method: str
+    fits: bool
+    needed: int
+    """Bytes."""
+    available: int
+    phases: dict[str, int]
+    beside: dict[str, int]
+    """Machine memory needed beside a GPU, in bytes by phase."""
+    limits: dict[str, tuple[int, int]]
+    """Further limits by name: bytes needed, bytes available."""
+    handed: int
+    """Bytes of weights on their way in /dev/shm."""
+    parts: dict[str, int]
+    hours: float
+    engine_share: float
+    learners: int
+    engines: int
+    tensor_parallel: int
+    engine_gpus: int
+    """GPUs that learners leave to engines if there are enough others."""
+    vllm: Vllm | None
+    """Settings of vLLM if it samples."""
+    fewest_learners: int
+    """Smallest number of learners with which the plan fits; 0 if none does."""
+
+
+class PlannedWay(FrozenModel):
+    method: str
+    precision: str
+    gradient_checkpointing: bool
+    fits: bool
+    fewest_learners: int
+    """Smallest number of learners with which a pass of one conversation fits; 0 if none does."""
+    needed: int
+    phase: str
+    pass_tokens: int
+    micro_batch_tokens: int
+    """Tokens of the pass that the other figures describe."""
+    context: int
+    rollouts_at_once: int
+    engine_share: float
+    hours: float
+
+
+class PlanDocument(FrozenModel):
+    model: str
+    shape: PlannedShape
+    machine: Hardware
+    configured: ConfiguredPlan
+    ways: tuple[PlannedWay, ...]
+
+
+@prints
 def plan(
-    context: typer.Context,
     model: Annotated[
         str,
         typer.Argument(
             help="A registered base model, a model folder, champion or a digest (default: the configured model)."
         ),
     ] = "",
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[PlanDocument]:
     """Compute which ways of training a model fit into this machine. Nothing is loaded.
 
     Shows memory, context, passes, concurrent rollouts and hours of a night for full training and LoRA, as configured
@@ -40,52 +105,40 @@ def plan(
 
     Example: assay plan qwen3-0.6b
     """
-    settings = settings_of(context, data)
+    settings = read_settings()
     name, shape = shape_named(settings, model)
     machine = machine_of(settings)
     report = _report(settings, shape, machine)
-    if as_json:
-        from appliance.cli.documents.models import PlanDocument
+    document = PlanDocument(
+        model=name,
+        shape=PlannedShape(**{field: getattr(shape, field) for field in PlannedShape.model_fields}),
+        machine=machine,
+        configured=report.document(),
+        ways=tuple(report.rows),
+    )
 
-        shown = {"model": name, "shape": _shape_json(shape), "machine": machine, **report.as_json()}
-        show_json(PlanDocument.model_validate(shown))
-    else:
+    def show() -> None:
         _show(name, shape, machine, report)
         if settings.placement.learners == "cluster":
             show_line("learners run on a host of the cluster: run `assay plan` there")
-    raise typer.Exit(ExitCode.OK if report.configured.fits else ExitCode.FAILED_VERDICT)
+
+    return Output(document, show, ExitCode.OK if report.configured.fits else ExitCode.FAILED_VERDICT)
 
 
-class _Report:
+class _Report(NamedTuple):
     """The configured way of training a model, beside the others, and whether they fit."""
 
-    def __init__(self, configured: Plan, fewest_learners: int, rows: list[dict[str, Any]], share: str) -> None:
-        """Stores the configured plan and the other ways of training. `share` describes the engines' memory."""
-        self.configured = configured
-        self.share = share
-        self.fewest_learners = fewest_learners
-        self.rows = rows
+    configured: Plan
+    fewest_learners: int
+    rows: list[PlannedWay]
+    share: str
+    """Memory of the engines, in words."""
 
-    def as_json(self) -> dict[str, object]:
+    def document(self) -> ConfiguredPlan:
         one = self.configured
-        return {
-            "configured": {
-                "method": one.recipe.method,
-                "fits": one.fits,
-                "needed": one.needed,
-                "available": one.available,
-                "phases": dict(one.phases),
-                "beside": dict(one.beside),
-                "limits": dict(one.limits),
-                "handed": one.handed,
-                "parts": dict(one.parts),
-                "hours": one.hours,
-                "engine_share": one.engine_share,
-                **asdict(one.layout),
-                "fewest_learners": self.fewest_learners,
-            },
-            "ways": self.rows,
-        }
+        own = ConfiguredPlan.model_fields.keys() - vars(one.layout).keys() - {"method", "fewest_learners"}
+        values: dict[str, Any] = {name: getattr(one, name) for name in own} | vars(one.layout)
+        return ConfiguredPlan(method=one.recipe.method, fewest_learners=self.fewest_learners, **values)
 
 
 def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
@@ -107,21 +160,21 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
         found = planning.plan(shape, machine, taken, **sizes, extra_tokens=items * agent.max_tokens)
         phase, needed, _ = found.tightest
         rows.append(
-            {
-                "method": way.method,
-                "precision": way.precision,
-                "gradient_checkpointing": way.gradient_checkpointing,
-                "fits": found.fits,
-                "needed": needed,
-                "phase": phase,
-                "fewest_learners": planning.fewest_learners(shape, machine, least, **sizes),
-                "pass_tokens": best,
-                "context": planning.largest_context(shape, machine, least, agent.concurrent, layout),
-                "rollouts_at_once": planning.largest_group(shape, machine, least, agent.max_tokens, layout),
-                "engine_share": found.engine_share,
-                "hours": found.hours,
-                "micro_batch_tokens": taken.micro_batch_tokens,
-            }
+            PlannedWay(
+                method=way.method,
+                precision=way.precision,
+                gradient_checkpointing=way.gradient_checkpointing,
+                fits=found.fits,
+                needed=needed,
+                phase=phase,
+                fewest_learners=planning.fewest_learners(shape, machine, least, **sizes),
+                pass_tokens=best,
+                context=planning.largest_context(shape, machine, least, agent.concurrent, layout),
+                rollouts_at_once=planning.largest_group(shape, machine, least, agent.max_tokens, layout),
+                engine_share=found.engine_share,
+                hours=found.hours,
+                micro_batch_tokens=taken.micro_batch_tokens,
+            )
         )
     fewest = planning.fewest_learners(shape, machine, recipe, **sizes)
     return _Report(configured, fewest, rows, _share(machine, configured, _refusal(settings, shape, machine)))
@@ -208,14 +261,14 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
         ("way", "fits", "needs", "in", "context", "a pass", "at once", "a night"),
         [
             (
-                f"{row['method']} {row['precision']}{' +checkpointing' if row['gradient_checkpointing'] else ''}",
-                "yes" if row["fits"] else f"{row['fewest_learners']} learners" if row["fewest_learners"] > 1 else "no",
-                f"{row['needed'] / GIB:.1f} GiB",
-                row["phase"],
-                row["context"] or "none",
-                row["pass_tokens"] or "none",
-                row["rollouts_at_once"] or "none",
-                _length(row["hours"]),
+                f"{row.method} {row.precision}{' +checkpointing' if row.gradient_checkpointing else ''}",
+                "yes" if row.fits else f"{row.fewest_learners} learners" if row.fewest_learners > 1 else "no",
+                f"{row.needed / GIB:.1f} GiB",
+                row.phase,
+                row.context or "none",
+                row.pass_tokens or "none",
+                row.rollouts_at_once or "none",
+                _length(row.hours),
             )
             for row in report.rows
         ],
@@ -279,9 +332,9 @@ def _advice(report: _Report) -> str:
     """Returns settings that make the training fit, from those known to fit."""
     if report.configured.too_long:
         return f"set recipe.agent.max_tokens to at most {report.configured.positions}, or use a longer-context model"
-    fitting = found = [row for row in report.rows if row["fits"]]
+    fitting = found = [row for row in report.rows if row.fits]
     if not found:
-        fitting = [row for row in report.rows if row["fewest_learners"] > 1]
+        fitting = [row for row in report.rows if row.fewest_learners > 1]
     layout = report.configured.layout
     if not fitting and report.configured.tightest[0] == "weights in /dev/shm":
         return "make room for weights: run `mount -o remount,size=50% /dev/shm`"
@@ -296,13 +349,9 @@ def _advice(report: _Report) -> str:
     if not fitting:
         return "no way of training fits: use a smaller model, shorter conversations, or a machine with more memory"
     row = fitting[0]
-    again = "true" if row["gradient_checkpointing"] else "false"
+    again = "true" if row.gradient_checkpointing else "false"
     return (
-        f'this fits: [recipe.training] method = "{row["method"]}", precision = "{row["precision"]}", packing = true, '
-        f"micro_batch_tokens = {row['micro_batch_tokens']}, gradient_checkpointing = {again}"
-        + ("" if found else f"; with model.learners = {row['fewest_learners']}")
+        f'this fits: [recipe.training] method = "{row.method}", precision = "{row.precision}", packing = true, '
+        f"micro_batch_tokens = {row.micro_batch_tokens}, gradient_checkpointing = {again}"
+        + ("" if found else f"; with model.learners = {row.fewest_learners}")
     )
-
-
-def _shape_json(shape: Shape) -> dict[str, object]:
-    return {name: value for name, value in asdict(shape).items() if name != "linear"}

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from appliance.cli.shell.options import Json
-from appliance.cli.show.printing import show_json, show_line, show_progress, show_table
+from appliance.cli.show.printing import Output, prints_without_data, show_lines, show_progress, show_table
 from appliance.errors import ExitCode
 from appliance.gpu_selftest.run import GPU_ROWS, NO_GPU, GpuResult, run_selftest
+from runtime.model import FrozenModel
 
 app = typer.Typer(help="Run the GPU self-test.", no_args_is_help=True)
 
@@ -21,11 +21,16 @@ app = typer.Typer(help="Run the GPU self-test.", no_args_is_help=True)
 def _selftest() -> None: ...
 
 
+class GpuSelftest(FrozenModel):
+    gpus: int
+    rows: tuple[GpuResult, ...]
+
+
 @app.command()
+@prints_without_data
 def gpu(
     only: Annotated[str, typer.Option("--only", metavar="NAME", help="One row, such as G3 (default: all).")] = "",
-    as_json: Json = False,
-) -> None:
+) -> Output[GpuSelftest]:
     """Run the GPU tests of engines and learner on this machine's first NVIDIA GPU.
 
     Exit code 0: every test that ran passed; 1: one failed; 5: none ran, as on a machine without a GPU.
@@ -45,21 +50,17 @@ def gpu(
     show_progress("")
     failed = sum(result.outcome == "failed" for result in results)
     ran = sum(result.outcome != "not run" for result in results)
-    if as_json:
-        from appliance.cli.documents.models import GpuSelftest
 
-        show_json(GpuSelftest(gpus=gpus, rows=tuple(results)))
-    else:
+    def show() -> None:
         show_table(
             ("row", "outcome", "observation or purpose", "command"),
             [(one.name, *_outcome(one), one.command) for one in results],
             empty="no row selected",
         )
-        show_line("")
-        show_line(f"{ran} of {len(results)} rows ran, {failed} failed")
-    if not ran:
-        raise typer.Exit(ExitCode.INFRASTRUCTURE)
-    raise typer.Exit(ExitCode.FAILED_VERDICT if failed else ExitCode.OK)
+        show_lines(["", f"{ran} of {len(results)} rows ran, {failed} failed"])
+
+    code = ExitCode.INFRASTRUCTURE if not ran else ExitCode.FAILED_VERDICT if failed else ExitCode.OK
+    return Output(GpuSelftest(gpus=gpus, rows=tuple(results)), show, code)
 
 
 def _outcome(result: GpuResult) -> tuple[str, str]:

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, data_of
-from appliance.cli.show.printing import short, show_fields, show_json, show_line
+from appliance.cli.shell.options import data_folder
+from appliance.cli.show.printing import Output, prints, short, show_fields, show_line
+from runtime.model import FrozenModel
 
 Source = Annotated[
     str,
@@ -26,15 +27,35 @@ class ExportForm(StrEnum):
     GGUF = "gguf"
 
 
+class ImportedModel(FrozenModel):
+    name: str
+    folder: str
+    digest: str
+    parameters: int
+    license: str
+    known: bool
+    """True if the model was registered before, with the same files."""
+
+
+class ExportedModel(FrozenModel):
+    folder: str | None
+    """Written folder, or file for llama.cpp."""
+    gguf: str | None
+    digest: str
+    merged: bool
+    difference: float
+    """Largest difference of log-probabilities between merged and unmerged, in nats."""
+    tensors: int | None
+    """Tensors in a GGUF file."""
+
+
+@prints
 def import_model(
-    context: typer.Context,
     source: Source,
     license_file: Annotated[
         Path | None, typer.Option("--license", metavar="FILE", help="Licence text, if the folder has none.")
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[ImportedModel]:
     """Check a base model and store it in the data folder, with its licence text.
 
     Nothing is downloaded. Exit code 0: it is stored, or already was; 2: unsound or unsupported model, missing licence
@@ -44,35 +65,33 @@ def import_model(
     """
     from appliance.models.import_model import import_base
 
-    made = import_base(source, data_of(context, data), license_file)
-    if as_json:
-        from appliance.cli.documents.models import ImportedModel
+    made = import_base(source, data_folder(), license_file)
+    imported = ImportedModel(
+        name=made.name,
+        folder=str(made.folder),
+        digest=made.digest,
+        parameters=made.facts.parameters,
+        license=made.license_file,
+        known=made.known,
+    )
+    return Output(imported, lambda: _show_imported(imported))
 
-        show_json(
-            ImportedModel(
-                name=made.name,
-                folder=str(made.folder),
-                digest=made.digest,
-                parameters=made.facts.parameters,
-                license=made.license_file,
-                known=made.known,
-            )
-        )
-        return
+
+def _show_imported(made: ImportedModel) -> None:
     show_line(f"{made.name} {'was already registered' if made.known else 'is registered'}")
     show_fields(
         [
-            ("parameters", f"{made.facts.parameters / 1e6:,.1f} million"),
+            ("parameters", f"{made.parameters / 1e6:,.1f} million"),
             ("digest", short(made.digest)),
-            ("licence", str(made.folder / made.license_file)),
+            ("licence", str(Path(made.folder) / made.license)),
             ("what fits", f"assay plan {made.name}"),
             ("to train it", f"set model.path to {made.folder}"),
         ]
     )
 
 
+@prints
 def export_model(
-    context: typer.Context,
     model: Annotated[
         str,
         typer.Argument(
@@ -87,9 +106,7 @@ def export_model(
     form: Annotated[
         ExportForm, typer.Option("--format", help="folder: Hugging Face format; gguf: one file for llama.cpp.")
     ] = ExportForm.FOLDER,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[ExportedModel]:
     """Write a model as a plain Hugging Face folder, with every byte checked.
 
     An adapter checkpoint is merged into its base in float32, and the merged model's log-probabilities are compared with
@@ -101,28 +118,22 @@ def export_model(
     """
     from appliance.models.export_model import export, export_gguf
 
-    counted = {}
+    tensors = None
     if form is ExportForm.GGUF:
-        done, tensors = export_gguf(model, target, data_of(context, data), base)
-        counted = {"tensors": tensors}
+        done, tensors = export_gguf(model, target, data_folder(), base)
     else:
-        done = export(model, target, data_of(context, data), base)
-    if as_json:
-        from appliance.cli.documents.models import ExportedModel
-
-        show_json(
-            ExportedModel(
-                folder=str(target) if form is ExportForm.FOLDER else None,
-                gguf=str(target) if form is ExportForm.GGUF else None,
-                digest=done.digest,
-                merged=done.merged,
-                difference=done.difference,
-                tensors=counted.get("tensors"),
-            )
-        )
-        return
-    show_line(f"wrote model {short(done.digest)} to {target}")
-    if counted:
-        show_line(f"{counted['tensors']} tensors, verified against the model")
+        done = export(model, target, data_folder(), base)
+    exported = ExportedModel(
+        folder=str(target) if form is ExportForm.FOLDER else None,
+        gguf=str(target) if form is ExportForm.GGUF else None,
+        digest=done.digest,
+        merged=done.merged,
+        difference=done.difference,
+        tensors=tensors,
+    )
+    lines = [f"wrote model {short(done.digest)} to {target}"]
+    if tensors is not None:
+        lines.append(f"{tensors} tensors, verified against the model")
     if done.merged:
-        show_line(f"merged in float32; log-probabilities differ by at most {done.difference:.1e} nats")
+        lines.append(f"merged in float32; log-probabilities differ by at most {done.difference:.1e} nats")
+    return Output(exported, lines)

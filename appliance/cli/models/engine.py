@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from appliance.cli.shell.noted_signals import STOPS, noted
-from appliance.cli.shell.options import Data, Json, settings_of
-from appliance.cli.show.printing import short, show_fields, show_json, show_line
+from appliance.cli.shell.options import read_settings
+from appliance.cli.show.printing import Output, for_people, prints, short, show_fields, show_json, show_line
 from appliance.text.printable import printable
+from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
-    from appliance.inference.engine import ModelFiles
-    from appliance.rendering.renderer import Ids
+    from appliance.config.configuration import Settings
+    from appliance.inference.engine import Engine, ModelFiles
 
 app = typer.Typer(help="Serve a model's tokens and log-probabilities to training programs.", no_args_is_help=True)
 SECONDS = 0.5
@@ -29,9 +30,17 @@ def _group() -> None:
     """Keeps `serve` a command of its own."""
 
 
+class ServedEngine(FrozenModel):
+    base_url: str
+    model: str
+    version: str
+    key: str
+    """File with the key."""
+
+
 @app.command("serve")
+@prints
 def serve(
-    context: typer.Context,
     model: Annotated[
         str, typer.Argument(help="champion, candidate, previous, canary, a digest's first digits, or a model's folder.")
     ] = "champion",
@@ -47,9 +56,7 @@ def serve(
     tokens: Annotated[
         int | None, typer.Option("--max-tokens", min=16, help="Tokens of the longest conversation.")
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[ServedEngine | None]:
     """Serve `/inference/v1/generate` on this machine's loopback address, until Ctrl-C or SIGTERM.
 
     SIGUSR1 pushes the present model of that name: a new champion, or changed files of the folder, which must be
@@ -62,27 +69,20 @@ def serve(
     """
     from appliance.errors import AssayError, ExitCode, UsageError
     from appliance.inference.engine import ModelError
-    from appliance.inference.engines import make_engine
     from appliance.inference.http.generate_server import GenerateServer, read_key
+    from appliance.rendering.guarded import end_tokens
     from appliance.rendering.renderer import RenderingError
     from runtime.service_manager import ServiceManager
 
     manager = ServiceManager.adopt()
-    settings = settings_of(context, data)
+    settings = read_settings()
     budget = settings.recipe.agent
     most = tokens or budget.max_tokens
     try:
-        files, version, ends = _read(model, settings.data)
+        files, version = model_files(model, settings.data)
+        ends = end_tokens(files)
         key_path = key_file or settings.data / "engine.key"
-        engine = make_engine(
-            settings.model.engine,
-            rows=rows or budget.concurrent,
-            slots=most,
-            threads=settings.threads,
-            device=settings.model.device,
-            dtype=settings.model.dtype,
-            vllm=settings.vllm,
-        )
+        engine = configured_engine(settings, rows=rows or budget.concurrent, slots=most)
         version = engine.push(files, version).version
         server = GenerateServer(
             engine, model=name or model, most_tokens=most, key=read_key(key_path), ends=ends, port=port
@@ -90,10 +90,10 @@ def serve(
     except (ModelError, RenderingError) as error:
         raise UsageError(str(error), error.hint) from error
 
-    def show(said: str, version: str) -> None:
-        if as_json:
-            from appliance.cli.documents.models import ServedEngine
+    people = for_people()
 
+    def show(said: str, version: str) -> None:
+        if not people:
             show_json(ServedEngine(base_url=server.address, model=name or model, version=version, key=str(key_path)))
         else:
             show_line(said)
@@ -109,8 +109,8 @@ def serve(
     def push_again() -> None:
         nonlocal files, version
         try:
-            new_files, new_version, new_ends = _read(model, settings.data)
-            if new_ends != ends:
+            new_files, new_version = model_files(model, settings.data)
+            if end_tokens(new_files) != ends:
                 raise UsageError("its end-of-text tokens changed", "restart the engine")
             show("the engine has new weights", server.push(new_files, new_version).version)
             files, version = new_files, new_version
@@ -143,23 +143,39 @@ def serve(
                     ExitCode.INFRASTRUCTURE,
                 )
         manager.stopping()
+    return Output(None)
 
 
-def _read(model: str, data: Path) -> tuple[ModelFiles, str, Ids]:
-    """Returns verified files of the named model, their digest, and the tokens that end its output. Raises UsageError
-    and ModelError for a model that cannot be served."""
+def configured_engine(settings: Settings, *, rows: int, slots: int) -> Engine:
+    """Makes the engine that `[model]` and `[vllm]` configure. Raises ModelError."""
+    from appliance.inference.engines import make_engine
+
+    return make_engine(
+        settings.model.engine,
+        rows=rows,
+        slots=slots,
+        threads=settings.threads,
+        device=settings.model.device,
+        dtype=settings.model.dtype,
+        vllm=settings.vllm,
+    )
+
+
+def model_files(model: str, data: Path) -> tuple[ModelFiles, str]:
+    """Returns verified files of a model named by alias, digest or folder, and its digest. Raises UsageError for an
+    adapter, and ModelError."""
     from appliance.cli.check.judge import digest_of
     from appliance.errors import UsageError
     from appliance.inference.engine import ADAPTER
     from appliance.inference.folder import read_model
     from appliance.learning.folders import MANIFEST, read_verified, verify
     from appliance.models.export_model import published
-    from appliance.rendering.guarded import end_tokens
 
     source = published(model, data)
     if (source / ADAPTER).is_file():
         raise UsageError(f"{source} is an adapter, not a model", "merge it first with `assay model export`")
-    here = (source / MANIFEST).exists()
-    version = verify(source) if here else ""
-    files: ModelFiles = read_verified(source, expect=version) if here else read_model(source)
-    return files, version or digest_of(files), end_tokens(files)
+    if (source / MANIFEST).exists():
+        digest = verify(source)
+        return read_verified(source, expect=digest), digest
+    files = read_model(source)
+    return files, digest_of(files)

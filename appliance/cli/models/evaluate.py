@@ -12,23 +12,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, settings_of
-from appliance.cli.show.printing import show_json, show_line, show_progress, show_table
+from appliance.cli.models.engine import configured_engine, model_files
+from appliance.cli.shell.options import read_settings
+from appliance.cli.show.printing import Output, prints, show_line, show_progress, show_table
 from appliance.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from appliance.config.configuration import Settings
+    from appliance.evaluation.figures import EvaluationResults
     from appliance.evaluation.plan import EvaluationPlan, OpenQuestion
     from appliance.evaluation.run import Answerer
     from appliance.inference.engine import ModelFiles
     from runtime.sandbox import SessionPool
 
+Tasksets = Annotated[
+    list[str] | None, typer.Option("--taskset", metavar="NAME", help="Taskset (repeatable; default: the recipe's).")
+]
+Temperature = Annotated[float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")]
 INTERRUPTED = 130
 RESULTS, PAGE = "results.json", "page.html"
 
 
+@prints
 def evaluate(
-    context: typer.Context,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for attempts, results and page.")],
     model: Annotated[
         str, typer.Argument(help="champion, candidate, a digest's first digits, a folder; a name at --endpoint.")
@@ -36,25 +42,19 @@ def evaluate(
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")
     ] = "",
-    tasksets: Annotated[
-        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Taskset (repeatable; default: the recipe's).")
-    ] = None,
+    tasksets: Tasksets = None,
     items: Annotated[int, typer.Option("--items", min=1, max=100_000, help="Questions per taskset and seed.")] = 20,
     repeats: Annotated[int, typer.Option("--repeats", min=1, max=1024, help="Attempts per question.")] = 4,
     seeds: Annotated[
         list[int] | None, typer.Option("--seed", min=0, help="Seed of the questions (repeatable).")
     ] = None,
-    temperature: Annotated[
-        float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")
-    ] = 1.0,
+    temperature: Temperature = 1.0,
     tokens: Annotated[
         int | None, typer.Option("--max-tokens", min=16, help="Tokens of a conversation; with an endpoint, of a turn.")
     ] = None,
     calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Tool calls per conversation.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[EvaluationResults]:
     """Measure a model on open questions, with intervals; any engine.
 
     Shows pass@1 and pass@k by domain and taskset, on questions of the validation split. Exit code 0 if all was judged,
@@ -65,9 +65,10 @@ def evaluate(
     from appliance import __version__
     from appliance.cli.shell import broker_target
     from appliance.evaluation.figures import results
-    from appliance.evaluation.page import cells, headings, page
+    from appliance.evaluation.page import page
     from appliance.evaluation.plan import AttemptFile, EvaluationPlan, questions, versioned
     from appliance.evaluation.run import EvaluationWork, carry_out
+    from appliance.inference.engine import ModelError
     from appliance.settings.policy_files import load_policy
     from appliance.system.clock import utc_now
     from appliance.system.durable_file import replace_file
@@ -76,13 +77,16 @@ def evaluate(
     from runtime.profile import BackendName
     from verifiers.checker import Checker
 
-    settings = settings_of(context, data)
+    settings = read_settings()
     named = list(dict.fromkeys(tasksets or settings.recipe.tasksets))
     left_out = {name: reason for name in named if (reason := taskset_named(name).missing())}
     if left_out and tasksets and len(left_out) == len(named):
         raise UsageError(f"nothing can be asked: {'; '.join(left_out.values())}", "name other tasksets")
     usable = [name for name in named if name not in left_out]
-    files, digest = ({}, "") if endpoint else _model(model, settings)
+    try:
+        files, digest = ({}, "") if endpoint else model_files(model, settings.data)
+    except ModelError as error:
+        raise UsageError(str(error), error.hint) from error
     budget = settings.recipe.agent
     plan = EvaluationPlan(
         model=model if endpoint else digest,
@@ -99,7 +103,7 @@ def evaluate(
     )
     asked = questions(plan)
     policy = load_policy(settings.data)
-    runtime = broker_target.find(context, data).settings
+    runtime = broker_target.find().settings
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as held:
         file = held.enter_context(AttemptFile(out, plan, resume=resume))
@@ -139,18 +143,20 @@ def evaluate(
                 )
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-    if as_json:
-        show_json(found)
-    else:
-        rows = [found.all, *found.domains, *(row for row in found.tasksets if len(found.tasksets) > 1)]
-        ks = list(found.all.pass_at)
-        show_table(headings(ks), [cells(row, ks) for row in rows], empty="nothing was asked")
-        for name, why in found.left_out.items():
-            show_line(f"not asked: {name}: {why}")
-        if found.all.lost:
-            show_line(f"{found.all.lost} attempts were lost to infrastructure errors and count as neither")
-        show_line(f"{out / RESULTS} and {out / PAGE} have all figures; 95 % intervals, clustered by question")
-    raise typer.Exit(ExitCode.OK if found.complete else ExitCode.INFRASTRUCTURE)
+    return Output(found, lambda: _show(found, out), ExitCode.OK if found.complete else ExitCode.INFRASTRUCTURE)
+
+
+def _show(found: EvaluationResults, out: Path) -> None:
+    from appliance.evaluation.page import cells, headings
+
+    rows = [found.all, *found.domains, *(row for row in found.tasksets if len(found.tasksets) > 1)]
+    ks = list(found.all.pass_at)
+    show_table(headings(ks), [cells(row, ks) for row in rows], empty="nothing was asked")
+    for name, why in found.left_out.items():
+        show_line(f"not asked: {name}: {why}")
+    if found.all.lost:
+        show_line(f"{found.all.lost} attempts were lost to infrastructure errors and count as neither")
+    show_line(f"{out / RESULTS} and {out / PAGE} have all figures; 95 % intervals, clustered by question")
 
 
 def _askable(asked: list[OpenQuestion], answerer: Answerer, left_out: dict[str, str]) -> list[OpenQuestion]:
@@ -185,43 +191,12 @@ def _engine(plan: EvaluationPlan, settings: Settings, files: ModelFiles, pool: S
     """Loads the model into an engine, and returns an answerer that uses it. Raises UsageError for an unusable model."""
     from appliance.evaluation.run import EngineAnswerer
     from appliance.inference.engine import ModelError
-    from appliance.inference.engines import make_engine
     from appliance.rendering.formats import load_renderer
 
     budget = settings.recipe.agent.model_copy(update={"max_tokens": plan.max_tokens, "max_calls": plan.max_calls})
     try:
-        engine = make_engine(
-            settings.model.engine,
-            rows=budget.concurrent,
-            slots=plan.max_tokens,
-            threads=settings.threads,
-            device=settings.model.device,
-            dtype=settings.model.dtype,
-            vllm=settings.vllm,
-        )
+        engine = configured_engine(settings, rows=budget.concurrent, slots=plan.max_tokens)
         engine.push(files, plan.model)
         return EngineAnswerer(engine, load_renderer(files), pool, budget)
     except ModelError as error:
         raise UsageError(str(error), error.hint) from error
-
-
-def _model(model: str, settings: Settings) -> tuple[ModelFiles, str]:
-    """Reads the files of a model, named by alias, digest or folder, and returns them with its digest. Raises UsageError
-    if unusable."""
-    from appliance.cli.check.judge import digest_of
-    from appliance.inference.engine import ADAPTER, ModelError
-    from appliance.inference.folder import read_model
-    from appliance.learning.folders import MANIFEST, read_verified, verify
-    from appliance.models.export_model import published
-
-    source = published(model, settings.data)
-    if (source / ADAPTER).is_file():
-        raise UsageError(f"{source} is an adapter, not a model", "merge it first with `assay model export`")
-    try:
-        if (source / MANIFEST).exists():
-            digest = verify(source)
-            return read_verified(source, expect=digest), digest
-        files = read_model(source)
-    except ModelError as error:
-        raise UsageError(str(error), error.hint) from error
-    return files, digest_of(files)

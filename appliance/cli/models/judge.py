@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from string import hexdigits
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
+from pydantic import RootModel
 
 from appliance.cli.models.look import show_decision
-from appliance.cli.shell.model_options import parameters_of, read_options, with_options
 from appliance.cli.shell.named import Model
-from appliance.cli.shell.options import Data, Json, Person, client_of
-from appliance.cli.shell.person import SigningOptions, confirm
-from appliance.cli.show.printing import short, show_fields, show_json, show_line
+from appliance.cli.shell.options import Person, api_client
+from appliance.cli.shell.person import KeyOptions, confirm
+from appliance.cli.show.printing import Output, for_people, prints, short, show_fields, show_line, show_lines
 from appliance.client import ApiClient, ApiError, Decision
-from appliance.client.messages import Rollback
+from appliance.client.messages import Approved, Rollback
 from appliance.client.person_keys import login_name
 from appliance.client.rollback import QUARANTINE, TAKE_IT_OUT, taking_back
 from appliance.client.signing import signed_approval
@@ -31,7 +31,6 @@ Hours = Annotated[
     float | None,
     typer.Option("--hours", min=0.01, help="Hours that your signature is valid (default: the policy's maximum)."),
 ]
-SIGNING = parameters_of(SigningOptions, leave_out=["confirm"])
 DIGITS = 8
 """Minimum digits of a decision's digest."""
 SAID = 12
@@ -39,43 +38,30 @@ EARLIER = 100
 """Decisions searched for a superseded one."""
 
 
-@with_options(SIGNING)
-def approve(
-    context: typer.Context,
-    model: Model,
-    hours: Hours = None,
-    decision: Confirm = "",
-    data: Data = None,
-    as_json: Json = False,
-    **values: Any,
-) -> None:
+class AliasesDocument(RootModel[dict[str, str | None]]):
+    """Digest of the model in service under each name."""
+
+
+@prints
+def approve(model: Model, signs: KeyOptions, hours: Hours = None, decision: Confirm = "") -> Output[Approved]:
     """Put a candidate into service with your signature, if the policy then permits it (exit code 4 if not).
 
     Example: assay model approve candidate --as ada
     """
-    signs, api = read_options(SigningOptions, values), client_of(context, data)
-    _judge(api, model, "approve", decision, signs, hours=hours, as_json=as_json)
+    return _judge(model, "approve", decision, signs, hours=hours)
 
 
-@with_options(SIGNING)
-def reject(
-    context: typer.Context,
-    model: Model,
-    decision: Confirm = "",
-    data: Data = None,
-    as_json: Json = False,
-    **values: Any,
-) -> None:
+@prints
+def reject(model: Model, signs: KeyOptions, decision: Confirm = "") -> Output[Approved]:
     """Record, with your signature, that a candidate must not go into service.
 
     Example: assay model reject candidate --as ada
     """
-    signs, api = read_options(SigningOptions, values), client_of(context, data)
-    _judge(api, model, "reject", decision, signs, hours=None, as_json=as_json)
+    return _judge(model, "reject", decision, signs, hours=None)
 
 
+@prints
 def rollback(
-    context: typer.Context,
     reason: Annotated[str, typer.Option("--reason", help="Recorded in the history.")] = "",
     sure: Annotated[
         str | None,
@@ -84,49 +70,37 @@ def rollback(
         ),
     ] = None,
     person: Person = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[AliasesDocument]:
     """Withdraw the canary; without one, put the previous champion back into service. Asks first.
 
     Example: assay model rollback
     """
-    api = client_of(context, data)
+    api = api_client()
     taken = taking_back(api.status().aliases)
     if taken is not None:
-        if not as_json:
-            for effect in taken.effects:
-                show_line(effect)
+        if for_people():
+            show_lines(taken.effects)
         confirm(TAKE_IT_OUT, taken.going, sure)
     going = "" if taken is None else taken.going
     names = api.rollback(Rollback(person=person or login_name(), reason=reason, going=going))
-    if as_json:
-        from appliance.cli.documents.models import AliasesDocument
-
-        show_json(AliasesDocument(dict(names)))
-    else:
-        show_line(f"champion is {short(names['champion'])}; previous is {short(names['previous'])}")
-        if taken is not None:
-            show_line(f"{short(taken.going)} is in quarantine: {QUARANTINE}")
+    lines = [f"champion is {short(names['champion'])}; previous is {short(names['previous'])}"]
+    if taken is not None:
+        lines.append(f"{short(taken.going)} is in quarantine: {QUARANTINE}")
+    return Output(AliasesDocument(dict(names)), lines)
 
 
 def _judge(
-    api: ApiClient,
-    model: str,
-    verdict: Literal["approve", "reject"],
-    named: str,
-    signs: SigningOptions,
-    *,
-    hours: float | None,
-    as_json: bool,
-) -> None:
+    model: str, verdict: Literal["approve", "reject"], named: str, signs: KeyOptions, *, hours: float | None
+) -> Output[Approved]:
+    api = api_client()
     own = signs.person_key()
-    shown = _decision_to_sign(api, model, verdict, named, as_json=as_json)
+    shown = _decision_to_sign(api, model, verdict, named)
     signer = signs.signer(own)
     approved = api.judge(verdict, model, signed_approval(shown, verdict, api.keys(), signer, hours=hours))
-    if as_json:
-        show_json(approved)
-        return
+    return Output(approved, lambda: _show_approved(approved))
+
+
+def _show_approved(approved: Approved) -> None:
     show_decision(approved.decision)
     show_line(f"champion is {short(approved.aliases['champion'])}")
     if approved.aliases.get("canary"):
@@ -135,9 +109,7 @@ def _judge(
         show_line("undo this with `assay model rollback`")
 
 
-def _decision_to_sign(
-    api: ApiClient, model: str, verdict: Literal["approve", "reject"], named: str, *, as_json: bool
-) -> Decision:
+def _decision_to_sign(api: ApiClient, model: str, verdict: Literal["approve", "reject"], named: str) -> Decision:
     """Returns the newest decision about a model, after a person confirmed it. The person types the candidate's digits,
     or `named` has the decision's."""
     decisions = api.decisions(candidate=model, limit=1)
@@ -152,7 +124,7 @@ def _decision_to_sign(
     if named:
         _require_named(api, decision, named)
         return decision
-    if as_json:
+    if not for_people():
         raise ApiError(
             "--json cannot ask for a confirmation", hint="name the decision to sign with --decision", exit_code=2
         )

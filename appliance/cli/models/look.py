@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import typer
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from appliance.cli.shell.named import Model
-from appliance.cli.shell.options import Data, Json, Limit, client_of
-from appliance.cli.show.printing import points, short, short_cycle, show_fields, show_json, show_line, show_table
+from appliance.cli.shell.options import Limit, api_client
+from appliance.cli.show.printing import Output, points, prints, short, short_cycle, show_fields, show_table
 from appliance.client.gate_figures import figure_in_words
 from policies.contract.decision import Decision, DecisionOutcome
+
+if TYPE_CHECKING:
+    from appliance.client.messages import CheckpointView, ModelComparison
+    from appliance.client.status import CanaryView, Status
+    from appliance.records.cycles import Cycle
 
 SIGNED = "is recorded, and valid for this evaluation alone: another night brings new figures to sign"
 
 
-def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
+@prints
+def ls(limit: Limit = 20) -> Output[Sequence[CheckpointView]]:
     """List the checkpoints, newest first, with the decision about each."""
-    api = client_of(context, data)
+    api = api_client()
     views, canary = api.checkpoints(limit=limit), api.status().canary
-    if as_json:
-        show_json(views)
-        return
+    return Output(views, lambda: _show_models(views, canary))
+
+
+def _show_models(views: Sequence[CheckpointView], canary: CanaryView | None) -> None:
     show_table(
         ("model", "in service as", "stage", "step", "cycle", "decision", "reason"),
         [
@@ -41,17 +49,17 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
         show_fields([("canary", f"{short(canary.canary.candidate)} {canary.summary}")])
 
 
-def compare(
-    context: typer.Context, a: Model = "champion", b: Model = "candidate", data: Data = None, as_json: Json = False
-) -> None:
+@prints
+def compare(a: Model = "champion", b: Model = "candidate") -> Output[ModelComparison]:
     """Compare two models on the same sealed items.
 
     Example: assay model compare champion candidate
     """
-    found = client_of(context, data).compare(a, b)
-    if as_json:
-        show_json(found)
-        return
+    found = api_client().compare(a, b)
+    return Output(found, lambda: _show_comparison(found))
+
+
+def _show_comparison(found: ModelComparison) -> None:
     items = max(found.items, 1)
     show_fields(
         [
@@ -69,17 +77,18 @@ def compare(
     )
 
 
-def show(context: typer.Context, model: Model, data: Data = None, as_json: Json = False) -> None:
+@prints
+def show(model: Model) -> Output[Sequence[Decision]]:
     """Show the newest decision about a model, gate by gate, with the digest for --decision.
 
     Example: assay model show candidate
     """
-    api = client_of(context, data)
+    api = api_client()
     decisions = api.decisions(candidate=model, limit=1)
-    if as_json:
-        show_json(decisions)
-        return
-    status = api.status()
+    return Output(decisions, lambda: _show_decided(model, decisions, api.status()))
+
+
+def _show_decided(model: str, decisions: Sequence[Decision], status: Status) -> None:
     canary, candidate = status.canary, status.aliases["candidate"]
     if decisions:
         show_decision(decisions[0])
@@ -95,18 +104,19 @@ def show(context: typer.Context, model: Model, data: Data = None, as_json: Json 
     show_fields([("decision", f"none yet: {waits}")])
 
 
-def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Json = False) -> None:
+@prints
+def evaluate(model: str) -> Output[Cycle]:
     """Compare a model with the champion again on fresh questions; the policy decides on the result.
 
     Example: assay model evaluate candidate
     """
-    cycle = client_of(context, data).evaluate(model)
-    if as_json:
-        show_json(cycle)
-    else:
-        candidate = short(cycle.plan["candidate"])
-        show_line(f"{cycle.id} compares {candidate} with {short(cycle.plan['start'])}")
-        show_line(f"follow it with `assay cycle watch {cycle.id}`; then see `assay model show {candidate}`")
+    cycle = api_client().evaluate(model)
+    candidate = short(cycle.plan["candidate"])
+    lines = [
+        f"{cycle.id} compares {candidate} with {short(cycle.plan['start'])}",
+        f"follow it with `assay cycle watch {cycle.id}`; then see `assay model show {candidate}`",
+    ]
+    return Output(cycle, lines)
 
 
 def show_decision(decision: Decision) -> None:

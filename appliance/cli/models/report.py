@@ -1,4 +1,4 @@
-"""`assay report`: a cycle's results in the terminal, as Markdown, as one page, and as pictures."""
+"""`assay report` and `assay model history`: results of a cycle and of every promotion, as text, pages and pictures."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, client_of
-from appliance.cli.show.printing import show_json, show_line
+from appliance.cli.shell.options import Limit, api_client
+from appliance.cli.show.printing import Output, for_people, prints, short, show_line, show_table
 from appliance.errors import UsageError
 from runtime.extra_packages import install_command
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from appliance.client import ApiClient
+    from appliance.client.nights import PromotionView
     from appliance.records.cycles import Cycle, Event
+    from appliance.reporting.as_text import ReportFigures
     from appliance.reporting.drawing import Picture
     from appliance.reporting.night_report import ChangedTask, NightReport
     from policies.contract.evidence import PairedItem
+
 
 Rollouts = dict[tuple[str, str, bool], str]
 """Rollout ids by task, model, and True if passed."""
@@ -31,8 +36,8 @@ MOST_PAGES = 20
 """Pages of an evaluation's rollouts searched for changed answers."""
 
 
+@prints
 def report(
-    context: typer.Context,
     cycle: Annotated[
         str, typer.Argument(metavar="CYCLE", help="Id, a prefix of it, or `latest`: the newest with a result.")
     ] = "latest",
@@ -43,28 +48,25 @@ def report(
         ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[ReportFigures | None]:
     """Show a cycle's results: curves, tasksets before and after, decision, examples of changed answers.
 
     Example: assay report latest --out report
     """
-    if sum((out is not None, markdown, as_json)) > 1:
+    if sum((out is not None, markdown, not for_people())) > 1:
         raise UsageError("--out, --markdown and --json cannot be combined", "give one of them")
-    api = client_of(context, data)
+    api = api_client()
     made = gather(api, newest(api) if cycle == "latest" else cycle)
-    if as_json:
+    if not for_people():
         from appliance.reporting.as_text import as_figures
 
-        show_json(as_figures(made))
-    elif out is not None:
-        for file in write_report(made, out):
-            show_line(str(file))
-    else:
-        from appliance.reporting.as_text import as_markdown, as_text
+        return Output(as_figures(made))
+    if out is not None:
+        return Output(None, [str(file) for file in write_report(made, out)])
+    from appliance.reporting.as_text import as_markdown, as_text
 
-        typer.echo(as_markdown(made) if markdown else as_text(made), nl=False)
+    typer.echo(as_markdown(made) if markdown else as_text(made), nl=False)
+    return Output(None)
 
 
 def newest(api: ApiClient) -> str:
@@ -177,3 +179,55 @@ def write_pictures(pictures: dict[str, Picture], folder: Path) -> list[Path]:
     for name, picture in pictures.items():
         picture.png(folder / f"{name}.png")
     return [folder / f"{name}.png" for name in pictures]
+
+
+BLOCK, WIDTH = "█", 20
+
+
+@prints
+def history(
+    limit: Limit = 20,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write history.html and PNGs into that folder.")
+    ] = None,
+) -> Output[Sequence[PromotionView]]:
+    """Show gains and losses of every promotion by taskset, over sealed questions that both models answered.
+
+    Example: assay model history --out history
+    """
+    found = api_client().promotions(limit)
+    return Output(found, lambda: _show_history(found, out))
+
+
+def _show_history(found: list[PromotionView], out: Path | None) -> None:
+    if out is not None:
+        from appliance.reporting.as_page import history_page
+        from appliance.reporting.drawing import history_pictures
+
+        page = out / "history.html"
+        new_folder(out, page)
+        page.write_text(history_page(found), encoding="utf-8")
+        for file in (page, *write_pictures(history_pictures(found), out)):
+            show_line(str(file))
+        return
+    for one in reversed(found):
+        met = f", over {one.nights} nights" if one.nights > 1 else ""
+        show_line(f"{one.at[:10]}  {short(one.candidate)} after {short(one.champion)}: {one.reason}{met}")
+        if one.taken_back:
+            show_line(f"  taken back: {one.taken_back}")
+        show_table(
+            ("  taskset", "items", "gained", "forgot", ""),
+            [
+                (f"  {f.family}", f.items, f"+{f.gained}", f"-{f.lost}", _bar(f.gained, f.lost, f.items))
+                for f in one.families
+            ],
+            empty="  no question was answered by both",
+        )
+    if not found:
+        show_line("no promotion yet: approve a candidate with `assay model approve candidate`")
+
+
+def _bar(gained: int, lost: int, items: int) -> str:
+    """Draws a taskset's losses to the left of the middle, gains to the right, as text blocks."""
+    left, right = (round(WIDTH * count / max(1, items)) for count in (lost, gained))
+    return f"{BLOCK * left:>{WIDTH}}|{BLOCK * right}".rstrip()

@@ -1,5 +1,5 @@
 """`assay sandbox` and `assay cluster`: run code under the product's isolation, and inspect or test it.
 
-Open `commands.py` first. `run.py` runs once, `shell.py` with `repl_*` and `blocks.py` interactively, `selftest.py`
-tests and measures, `broker.py` asks the running broker, `cluster.py` adds machines.
+Each command is beside its work: `run.py` runs once, `shell.py` with `repl_*` and `blocks.py` interactively,
+`selftest.py` tests and measures, `broker.py` asks the running broker, `cluster.py` adds machines.
 """

@@ -10,10 +10,13 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
-from appliance.cli.shell.broker_target import listening, no_broker
-from appliance.cli.show.printing import age_text, show_fields, show_json, show_line, show_table
-from runtime.broker import BrokerClient, connect
+from pydantic import RootModel
+
+from appliance.cli.shell.broker_target import broker_path, listening, no_broker
+from appliance.cli.show.printing import Output, age_text, prints, show_fields, show_line, show_table
+from runtime.broker import BoxLine, BrokerClient, SnapshotLine, connect
 from runtime.errors import InfrastructureError, SandboxError
+from runtime.model import FrozenModel
 from runtime.reactor import Reactor
 
 ANSWER_SECONDS = 30.0
@@ -56,13 +59,33 @@ def asked(path: Path, question: Question[A]) -> A:
     return found
 
 
-def show_listing(path: Path, *, as_json: bool) -> None:
-    found = asked(path, BrokerClient.listing)
-    if as_json:
-        from appliance.cli.documents.sandboxes import SandboxesDocument
+class SandboxesDocument(FrozenModel):
+    boxes: tuple[BoxLine, ...]
+    snapshots: tuple[SnapshotLine, ...]
+    more: int
+    """Sandboxes that are not listed."""
 
-        show_json(SandboxesDocument(boxes=found.boxes, snapshots=found.snapshots, more=found.more))
-        return
+
+class FiguresDocument(RootModel[dict[str, float]]):
+    """The broker's figures by name."""
+
+
+class SweptDocument(FrozenModel):
+    owners: int
+    processes: int
+    cgroups: int
+    folders: int
+
+
+@prints
+def ls() -> Output[SandboxesDocument]:
+    """List the sandboxes and snapshots of the running broker."""
+    answer = asked(broker_path(), BrokerClient.listing)
+    found = SandboxesDocument(boxes=answer.boxes, snapshots=answer.snapshots, more=answer.more)
+    return Output(found, lambda: _show_listing(found))
+
+
+def _show_listing(found: SandboxesDocument) -> None:
     show_table(
         ("sandbox", "backend", "mode", "state", "owner", "age", "caller"),
         [
@@ -76,14 +99,10 @@ def show_listing(path: Path, *, as_json: bool) -> None:
         ("created", "MiB", "durable", "used", "label", "snapshot"),
         [
             (
-                snapshot_id.created,
-                f"{snapshot_id.bytes / (1 << 20):.1f}",
-                "yes" if snapshot_id.durable else "no",
-                snapshot_id.references,
-                snapshot_id.label or "-",
-                snapshot_id.snapshot,
+                *(one.created, f"{one.bytes / (1 << 20):.1f}", "yes" if one.durable else "no"),
+                *(one.references, one.label or "-", one.snapshot),
             )
-            for snapshot_id in found.snapshots
+            for one in found.snapshots
         ],
         empty="no snapshot",
     )
@@ -91,24 +110,16 @@ def show_listing(path: Path, *, as_json: bool) -> None:
         show_line(f"and {found.more} more")
 
 
-def show_stats(path: Path, *, as_json: bool) -> None:
-    found = asked(path, BrokerClient.stats)
-    if as_json:
-        from appliance.cli.documents.sandboxes import FiguresDocument
-
-        show_json(FiguresDocument(dict(sorted(found.values.items()))))
-    else:
-        show_fields((name, f"{value:g}") for name, value in sorted(found.values.items()))
+@prints
+def stats() -> Output[FiguresDocument]:
+    """Show the running broker's counters since its start."""
+    values = dict(sorted(asked(broker_path(), BrokerClient.stats).values.items()))
+    return Output(FiguresDocument(values), lambda: show_fields((name, f"{one:g}") for name, one in values.items()))
 
 
-def show_sweep(path: Path, *, as_json: bool) -> None:
-    found = asked(path, BrokerClient.sweep)
-    if as_json:
-        from appliance.cli.documents.sandboxes import SweptDocument
-
-        show_json(SweptDocument(**found.model_dump(exclude={"request", "kind"})))
-    else:
-        show_line(
-            f"removed for {found.owners} dead owners: {found.processes} processes, {found.cgroups} control groups,"
-            f" {found.folders} folders"
-        )
+@prints
+def sweep() -> Output[SweptDocument]:
+    """Make the running broker remove what dead owners left: processes, control groups, folders."""
+    found = SweptDocument(**asked(broker_path(), BrokerClient.sweep).model_dump(exclude={"request", "kind"}))
+    counts = f"{found.processes} processes, {found.cgroups} control groups, {found.folders} folders"
+    return Output(found, f"removed for {found.owners} dead owners: {counts}")

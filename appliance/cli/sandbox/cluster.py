@@ -6,12 +6,16 @@ confinement are in `runtime.cluster`.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, settings_of
+from appliance.cli.shell.options import read_settings
+from appliance.cli.show.printing import Output, in_data_folder, prints, records, show_line
+
+if TYPE_CHECKING:
+    from runtime.cluster import HostLine
 
 app = typer.Typer(help="Run sandboxes on several machines.", no_args_is_help=True)
 PORT = 6379
@@ -28,44 +32,42 @@ Name = Annotated[str, typer.Option("--name", help="Name of this machine in the c
 
 
 @app.command("start")
+@in_data_folder
 def start(
-    context: typer.Context,
     interface: Interface = None,
     port: Annotated[int, typer.Option("--port", min=1024, max=65471, help="First of 64 ports used.")] = PORT,
     name: Name = "",
-    data: Data = None,
 ) -> None:
     """Start a cluster with this machine, until Ctrl-C, SIGTERM or `leave`.
 
     Example: assay cluster start --interface 10.0.0.1 --port 6379
     """
-    _take_part(context, data, interface, name, port=port)
+    _take_part(interface, name, port=port)
 
 
 @app.command("join")
+@in_data_folder
 def join(
-    context: typer.Context,
     address: Annotated[str, typer.Argument(help="ADDRESS:PORT of the first machine.")],
     interface: Interface = None,
     name: Name = "",
-    data: Data = None,
 ) -> None:
     """Join this machine to a cluster, until Ctrl-C, SIGTERM or `leave`. Needs a copy of its token.
 
     Example: assay cluster join 10.0.0.1:6379
     """
-    _take_part(context, data, interface, name, address=address)
+    _take_part(interface, name, address=address)
 
 
 @app.command("status")
-def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+@prints
+def status() -> Output[Sequence[HostLine]]:
     """List the machines of the cluster, as reported by one of them."""
-    from appliance.cli.show.printing import show_records
     from appliance.config.places import cluster_folder, cluster_settings
     from appliance.errors import AssayError, ExitCode
     from runtime.cluster import node_settings
 
-    settings = settings_of(context, data)
+    settings = read_settings()
     cluster, here = cluster_settings(settings, settings.data), node_settings(cluster_folder(settings, settings.data))
     if here is not None:
         from runtime.cluster import NodeSettings
@@ -81,7 +83,7 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
         )
     from runtime.cluster import hosts
 
-    show_records(
+    return records(
         hosts(cluster),
         ("host", "address", "state", "drivers", "sessions"),
         lambda line: (
@@ -92,49 +94,43 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
             line.sessions,
         ),
         empty="no machine",
-        as_json=as_json,
     )
 
 
 @app.command("leave")
+@in_data_folder
 def leave(
-    context: typer.Context,
     wait: Annotated[
         float, typer.Option("--wait", min=0, help="Seconds to wait for its sessions; then they are lost.")
     ] = 60.0,
-    data: Data = None,
 ) -> None:
     """Remove this machine from the cluster: it gets no new sessions, and leaves when the last one ends or time is up.
 
     Example: assay cluster leave --wait 60
     """
-    from appliance.cli.show.printing import show_line
     from appliance.config.places import cluster_folder
     from appliance.errors import AssayError, ExitCode
     from runtime.cluster import leave as take_out
 
-    settings = settings_of(context, data)
+    settings = read_settings()
     if not take_out(cluster_folder(settings, settings.data), wait):
         raise AssayError("this machine is not in a cluster", "check with `assay cluster status`", ExitCode.NOT_RUNNING)
     show_line("this machine has left the cluster")
 
 
-def _take_part(
-    context: typer.Context, data: Path | None, interface: str | None, name: str, *, address: str = "", port: int = PORT
-) -> None:
+def _take_part(interface: str | None, name: str, *, address: str = "", port: int = PORT) -> None:
     """Makes this machine a node of a cluster until it leaves or is interrupted; without `address` it is the first
     node."""
     from pydantic import ValidationError
 
     from appliance.cli.shell.broker_target import find
-    from appliance.cli.show.printing import show_line
     from appliance.config import places
     from appliance.text.printable import printable
     from runtime.cluster import READY, NodeSettings, run_node
     from runtime.shutdown import Shutdown
 
-    settings = settings_of(context, data)
-    runtime = find(context, data, ready=None).settings
+    settings = read_settings()
+    runtime = find(ready=None).settings
     here = interface or settings.cluster.interface
     head, address = not address, address or f"{here}:{port}"
     try:

@@ -6,6 +6,7 @@ gets a name that the person gave, or its own plain name, and replaces nothing.
 
 from __future__ import annotations
 
+import inspect
 import shlex
 import sys
 from collections.abc import Callable
@@ -76,28 +77,20 @@ class ReplCommands:
             name, *arguments = shlex.split(line.removeprefix(":"))
         except ValueError as error:
             raise BadRequestError(f"{line!r} cannot be read: {error}", hint="`:help` lists the commands.") from error
-        known: dict[str, tuple[int, int, Callable[..., None]]] = {
-            "snapshot": (0, 1, self._snapshot),
-            "rollback": (0, 1, self._rollback),
-            "undo": (0, 0, self._undo),
-            "keep": (0, 0, self._keep),
-            "branch": (1, 1, self._branch),
-            "use": (1, 1, self._use),
-            "files": (0, 1, self._files),
-            "put": (1, 2, self._put),
-            "get": (1, 2, self._get),
-            "usage": (0, 0, self._usage),
-            "help": (0, 0, lambda: self._write(help_lines(HELP))),
-        }
         if name in ("quit", "q", "exit") and not arguments:
             return False
-        if name not in known:
+        action: Callable[..., None] | None = getattr(self, f"do_{name}", None)
+        if action is None:
             raise BadRequestError(f"unknown command `:{name}`", hint="List the commands with `:help`.")
-        least, most, action = known[name]
-        if not least <= len(arguments) <= most:
-            raise BadRequestError(f"`:{name}` does not take {len(arguments)} arguments", hint="See `:help`.")
+        try:
+            inspect.signature(action).bind(*arguments)
+        except TypeError:
+            raise BadRequestError(f"`:{name}` does not take {len(arguments)} arguments", hint="See `:help`.") from None
         action(*arguments)
         return True
+
+    def do_help(self) -> None:
+        self._write(help_lines(HELP))
 
     def close(self) -> None:
         for session in self.sessions:
@@ -105,14 +98,14 @@ class ReplCommands:
 
     # states
 
-    def _snapshot(self, name: str = "") -> None:
+    def do_snapshot(self, name: str = "") -> None:
         name = name or str(len(self._snapshots) + 1)
         if name in self._snapshots:
             raise BadRequestError(f"snapshot {name!r} already exists", hint="Give another name.")
         self._snapshots[name] = self.now.box.snapshot()
         self._write(f"snapshot {name}; return with `:rollback {name}`")
 
-    def _rollback(self, name: str = "") -> None:
+    def do_rollback(self, name: str = "") -> None:
         if not self._snapshots or (name and name not in self._snapshots):
             names = ", ".join(self._snapshots) or "none"
             raise BadRequestError(f"no such snapshot (known: {names})", hint="Make one with `:snapshot NAME`.")
@@ -120,15 +113,15 @@ class ReplCommands:
         self.now.box.restore(self._snapshots[name])
         self._write(f"back at snapshot {name}")
 
-    def _undo(self) -> None:
+    def do_undo(self) -> None:
         if not self.now.undo():
             raise BadRequestError("no earlier state", hint="Keep one with `:snapshot`.")
         self._write("undid the last block")
 
-    def _keep(self) -> None:
+    def do_keep(self) -> None:
         self._write(self.now.box.snapshot(durable=True))
 
-    def _branch(self, count: str) -> None:
+    def do_branch(self, count: str) -> None:
         number = int(count) if count.isascii() and count.isdigit() else 0
         if not 1 <= number <= MOST_BRANCHES:
             raise BadRequestError(f"invalid number of branches {count}: use 1 to {MOST_BRANCHES}")
@@ -141,14 +134,14 @@ class ReplCommands:
         self.sessions += [ReplSession(self._pool, self._limits, box, self._write) for box in grown]
         self._write(f"{number} branches, {first} to {first + number - 1}; switch with `:use {first}`")
 
-    def _use(self, which: str) -> None:
+    def do_use(self, which: str) -> None:
         if not (which.isascii() and which.isdigit() and int(which) < len(self.sessions)):
             raise BadRequestError(f"no sandbox {which}", hint=f"Use 0 to {len(self.sessions) - 1}.")
         self.at = int(which)
 
     # files
 
-    def _files(self, folder: str = "/work") -> None:
+    def do_files(self, folder: str = "/work") -> None:
         entries = self.now.box.list(folder)
         for entry in entries:
             size = str(entry.size) if entry.kind is FileKind.FILE else entry.kind.value
@@ -156,14 +149,14 @@ class ReplCommands:
         if not entries:
             self._write(f"nothing below {folder}")
 
-    def _put(self, host: str, guest: str = "") -> None:
+    def do_put(self, host: str, guest: str = "") -> None:
         source = expanded(host)
         if not source.exists():
             raise BadRequestError(f"{host} does not exist")
         guest_path = guest or f"/work/{source.resolve().name}"
         self._write(f"{copy_in(self.now.box, source, guest_path)} files to {guest_path}")
 
-    def _get(self, guest: str, host: str = "") -> None:
+    def do_get(self, guest: str, host: str = "") -> None:
         target = expanded(host) if host else Path(_plain_name(guest))
         if target.exists():
             raise BadRequestError(f"{target} already exists", hint="Name another target; nothing is replaced.")
@@ -176,7 +169,7 @@ class ReplCommands:
             stream.write(content)
         self._write(f"{len(content)} bytes to {target}")
 
-    def _usage(self) -> None:
+    def do_usage(self) -> None:
         usage, limits = self.now.box.usage, self.now.box.limits
         memory = "?" if usage.peak_memory_mib is None else f"{usage.peak_memory_mib:.0f}"
         cpu = "?" if usage.cpu_seconds is None else f"{usage.cpu_seconds:.2f}"

@@ -11,18 +11,16 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.documents.sandboxes import KeptRun, RunDocument
-from appliance.cli.sandbox.options import SandboxRun, copy_in
-from appliance.cli.shell.broker_target import BrokerTarget, sessions
-from appliance.cli.show.printing import show_json
+from appliance.cli.sandbox.options import Backend, Code, File, SandboxRun, copy_in, source_of
+from appliance.cli.shell.broker_target import BrokerTarget, find, for_code, sessions
+from appliance.cli.show.printing import Output, in_data_folder, prints
 from appliance.errors import ExitCode
 from appliance.text.printable import printable
-from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, SnapshotId, Tier
-from runtime.settings import RuntimeSettings
+from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, SnapshotId, Tier, Usage
 
 if TYPE_CHECKING:
     from runtime.sessions import Sessions
@@ -32,10 +30,40 @@ ONE_CALL_SECONDS = 60.0
 Pairs = Sequence[tuple[Path, str]]
 
 
+class RunDocument(CallResult):
+    """Result of the code that ran."""
+
+    usage: Usage
+
+
+class KeptRun(RunDocument):
+    snapshot: str | None
+    """Name of the snapshot; None if the run failed."""
+
+
+@prints
+def run(
+    asked: SandboxRun,
+    file: File = None,
+    code: Code = None,
+    backend: Backend = None,
+    tier: Annotated[
+        str | None, typer.Option("--tier", help="shared, process or sandbox (default); raised if the code needs more.")
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Print output unescaped, including control characters.")] = False,
+) -> Output[RunDocument]:
+    """Run Python in a fresh sandbox. Exit code 0 on success, 1 if it failed or exceeded a limit.
+
+    Example: assay sandbox run -c 'print(2**64)'
+    """
+    source = source_of(file, code)
+    return run_once(for_code(backend), source, asked, tier, raw=raw)
+
+
 def run_once(
-    target: BrokerTarget, source: str, asked: SandboxRun, tier: str | None, *, raw: bool, as_json: bool
-) -> ExitCode:
-    """Runs code in a sandbox once, and shows its output. Raises the runtime's errors if it could not be run."""
+    target: BrokerTarget, source: str, asked: SandboxRun, tier: str | None, *, raw: bool
+) -> Output[RunDocument]:
+    """Runs code in a sandbox once, and returns its output. Raises the runtime's errors if it could not be run."""
     files, limits, least = asked.pairs(), asked.limits(target, for_one(target)), tier_named(tier)
     if least is not Tier.SANDBOX and (asked.snapshot is not None or files):
         raise typer.BadParameter("files and snapshots need their own sandbox: omit --tier", param_hint="--tier")
@@ -47,12 +75,13 @@ def run_once(
         else:
             with pool.open(tier=least, caller=CALLER, priority=Priority.JOB) as session:
                 result, usage = session.run(source), session.usage
-    if as_json:
-        show_json(RunDocument(**dict(result), usage=usage))
-    else:
+
+    def show() -> None:
         show_output(result, raw=raw)
         complain_of(result)
-    return ExitCode.OK if result.status is CallStatus.OK else ExitCode.FAILED_VERDICT
+
+    code = ExitCode.OK if result.status is CallStatus.OK else ExitCode.FAILED_VERDICT
+    return Output(RunDocument(**dict(result), usage=usage), show, code)
 
 
 def for_one(target: BrokerTarget) -> Limits:
@@ -63,8 +92,20 @@ def for_one(target: BrokerTarget) -> Limits:
     return known.model_copy(update={"call_seconds": seconds})
 
 
-def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun, *, as_json: bool) -> ExitCode:
-    """Runs code in a sandbox, and on success keeps a durable snapshot of it and prints the snapshot's name."""
+@prints
+def snapshot(asked: SandboxRun, file: File = None, code: Code = None, backend: Backend = None) -> Output[KeptRun]:
+    """Run Python and keep the resulting sandbox; prints the snapshot's name, for --from.
+
+    The code's output goes to standard error. Nothing is kept if it fails (exit code 1).
+
+    Example: assay sandbox snapshot prepare.py
+    """
+    source = source_of(file, code)
+    return run_and_keep(for_code(backend), source, asked)
+
+
+def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun) -> Output[KeptRun]:
+    """Runs code in a sandbox, and on success keeps a durable snapshot of it; returns the snapshot's name."""
     files, limits = asked.pairs(), asked.limits(target, for_one(target))
     start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
     with (
@@ -74,17 +115,28 @@ def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun, *, as_jso
         result = box.run(source)
         snapshot_id = box.snapshot(durable=True) if result.status is CallStatus.OK else None
         usage = box.usage
-    if as_json:
-        show_json(KeptRun(**dict(result), usage=usage, snapshot=snapshot_id))
-    else:
+
+    def show() -> None:
         typer.echo(printable(result.output, lines=True), nl=False, err=True)
         complain_of(result)
         if snapshot_id is not None:
             typer.echo(snapshot_id)
-    return ExitCode.OK if snapshot_id is not None else ExitCode.FAILED_VERDICT
+
+    code = ExitCode.OK if snapshot_id is not None else ExitCode.FAILED_VERDICT
+    return Output(KeptRun(**dict(result), usage=usage, snapshot=snapshot_id), show, code)
 
 
-def forget(settings: RuntimeSettings, snapshots: Sequence[str]) -> None:
+@in_data_folder
+def rm(
+    snapshots: Annotated[
+        list[str], typer.Argument(metavar="SNAPSHOT...", help="Snapshot, as named by `ls` and `snapshot`.")
+    ],
+) -> None:
+    """Remove kept snapshots.
+
+    Example: assay sandbox rm 3f2a91
+    """
+    settings = find().settings
     names = [snapshot_named(name, "SNAPSHOT") for name in snapshots]
     with sessions(settings) as pool:
         for name in names:

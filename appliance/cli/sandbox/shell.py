@@ -14,12 +14,13 @@ from typing import Protocol
 import typer
 
 from appliance.cli.sandbox.blocks import Blocks, as_typed, shown_value
-from appliance.cli.sandbox.options import copy_in
+from appliance.cli.sandbox.options import Backend, SandboxRun, copy_in, for_hours
 from appliance.cli.sandbox.repl_commands import ReplCommands
 from appliance.cli.sandbox.repl_session import ReplSession
 from appliance.cli.sandbox.run import CALLER, Pairs, complain_of, show_output, snapshot_named
-from appliance.cli.shell.broker_target import sessions
-from appliance.errors import ExitCode, explain
+from appliance.cli.shell.broker_target import for_code, sessions
+from appliance.cli.show.printing import in_data_folder
+from appliance.errors import explain
 from appliance.text.printable import printable
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
 from runtime.sandbox import CallResult, Limits, Priority
@@ -28,7 +29,18 @@ from runtime.settings import RuntimeSettings
 BANNER = "Python in a sandbox; `:help` lists the commands, Ctrl-C stops the running code, Ctrl-D leaves."
 
 
-def converse(settings: RuntimeSettings, limits: Limits, snapshot: str | None, files: Pairs) -> ExitCode:
+@in_data_folder
+def shell(asked: SandboxRun, backend: Backend = None) -> None:
+    """Use Python in a sandbox interactively, with snapshots and branches; type `:help` there.
+
+    Example: assay sandbox shell --seconds 30 --memory 512
+    """
+    pairs, target = asked.pairs(), for_code(backend)
+    limits = asked.limits(target, for_hours(target.settings.limits, target.resources))
+    converse(target.settings, limits, asked.snapshot, pairs)
+
+
+def converse(settings: RuntimeSettings, limits: Limits, snapshot: str | None, files: Pairs) -> None:
     """Runs the interactive sandbox shell until the end of input or `:quit`. Raises the runtime's errors if no sandbox
     is available."""
     start = None if snapshot is None else snapshot_named(snapshot)
@@ -42,7 +54,6 @@ def converse(settings: RuntimeSettings, limits: Limits, snapshot: str | None, fi
             if at_terminal:
                 _write(BANNER)
             Shell(commands, read_line if at_terminal else read_piped, at_terminal=at_terminal).serve()
-    return ExitCode.OK
 
 
 class ShellCommands(Protocol):

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, settings_of
-from appliance.cli.show.printing import show_fields, show_json, show_line, show_progress, show_table
+from appliance.cli.shell.options import read_settings
+from appliance.cli.show.printing import (
+    Output,
+    prints,
+    prints_without_data,
+    show_fields,
+    show_lines,
+    show_progress,
+    show_table,
+)
 from appliance.system.durable_file import expanded
+from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
     from appliance.backup.store import BackupManifest, BackupStore
@@ -23,8 +32,46 @@ Name = Annotated[
 ]
 
 
+class BackupDocument(FrozenModel):
+    """One backup, and what was done with it."""
+
+    backup: str
+    """Name of the backup."""
+    format: str
+    created: str
+    version: str
+    data: str
+    schema_revision: str
+    head: str
+    champion: str
+    secrets: tuple[str, ...]
+    files: int
+    bytes: int
+
+
+class RestoredDocument(BackupDocument):
+    restored: str
+    """The data folder."""
+    aside: str | None
+    """Place of the previous data folder; None without one."""
+    decided_since: int
+    """Entries of the audit log that no longer count."""
+    tokens_revoked: tuple[str, ...]
+
+
+class BackupsDocument(FrozenModel):
+    backups: tuple[BackupDocument, ...]
+    """Oldest first."""
+
+
+class RemovedBackup(FrozenModel):
+    backup: str
+    freed_bytes: int
+
+
 @app.command("create")
-def create(context: typer.Context, folder: Store, data: Data = None, as_json: Json = False) -> None:
+@prints
+def create(folder: Store) -> Output[BackupDocument]:
     """Copy ledger, audit log, keys, models and files, also while the daemon works; unchanged files are not copied
     again.
 
@@ -34,41 +81,33 @@ def create(context: typer.Context, folder: Store, data: Data = None, as_json: Js
     from appliance.system.clock import file_stamp, utc_now
 
     store = _store(folder)
-    name = make(settings_of(context, data).data, store, stamp=file_stamp(), now=utc_now(), said=show_progress)
+    name = make(read_settings().data, store, stamp=file_stamp(), now=utc_now(), said=show_progress)
     show_progress("")
-    _, manifest = store.manifest(name)
-    _show(name, manifest, as_json)
-    if not as_json:
-        _show_secrets(manifest.secrets)
+    backup = _document(*store.manifest(name))
+    return Output(backup, lambda: _show(backup, *_secrets(backup.secrets)))
 
 
 @app.command("ls")
-def ls(folder: Store, as_json: Json = False) -> None:
+@prints_without_data
+def ls(folder: Store) -> Output[BackupsDocument]:
     """List the backups in a folder, oldest first.
 
     Example: assay backup ls /mnt/backup
     """
     store = _store(folder)
     store.require()
-    found = [store.manifest(name) for name in store.names()]
-    if as_json:
-        from appliance.cli.documents.data import BackupDocument, BackupsDocument
-
-        documents = (BackupDocument.model_validate(_facts(name, manifest)) for name, manifest in found)
-        show_json(BackupsDocument(backups=tuple(documents)))
-        return
-    show_table(
-        ("backup", "made", "version", "files", "MiB", "in service"),
-        [
-            (name, one.created[:19], one.version, len(one.files), _mib(one.size), one.champion[:12] or "-")
-            for name, one in found
-        ],
-        empty="no backup",
-    )
+    backups = tuple(_document(*store.manifest(name)) for name in store.names())
+    headings = ("backup", "made", "version", "files", "MiB", "in service")
+    rows = [
+        (one.backup, one.created[:19], one.version, one.files, _mib(one.bytes), one.champion[:12] or "-")
+        for one in backups
+    ]
+    return Output(BackupsDocument(backups=backups), lambda: show_table(headings, rows, empty="no backup"))
 
 
 @app.command("verify")
-def verify(folder: Store, name: Name = None, as_json: Json = False) -> None:
+@prints_without_data
+def verify(folder: Store, name: Name = None) -> Output[BackupDocument]:
     """Compare every byte of a backup, and check its ledger and its audit log's chain.
 
     Example: assay backup verify /mnt/backup
@@ -79,14 +118,13 @@ def verify(folder: Store, name: Name = None, as_json: Json = False) -> None:
     name, manifest = store.manifest(name)
     check(store, manifest, said=show_progress)
     show_progress("")
-    _show(name, manifest, as_json)
-    if not as_json:
-        show_line("the backup is complete, and its audit log is valid")
+    backup = _document(name, manifest)
+    return Output(backup, lambda: _show(backup, "the backup is complete, and its audit log is valid"))
 
 
 @app.command("restore")
+@prints
 def restore(
-    context: typer.Context,
     folder: Store,
     name: Name = None,
     replace: Annotated[bool, typer.Option("--replace", help="Move an existing data folder aside.")] = False,
@@ -96,9 +134,7 @@ def restore(
             "--accept-key", metavar="FINGERPRINT", help="Accept a backup of another history, signed by this key."
         ),
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[RestoredDocument]:
     """Restore the data folder from a backup. Every byte is checked first; stop the daemon before.
 
     Kept sessions are not restored, and the gateway's tokens are revoked: make new ones.
@@ -113,7 +149,7 @@ def restore(
     from appliance.daemon.processes.privileges import require_own_folder, user_account
     from appliance.system.clock import file_stamp
 
-    settings = settings_of(context, data)
+    settings = read_settings()
     store = _store(folder)
     name, manifest = store.manifest(name)
     if settings.service.user is not None and not settings.data.exists():
@@ -136,25 +172,24 @@ def restore(
         kept=kept, accept_key=accept_key, accept=accept, said=show_progress,
     )  # fmt: skip
     show_progress("")
-    facts = {"restored": str(settings.data), "aside": str(aside) if aside else None}
-    _show(name, manifest, as_json, **facts, decided_since=since, tokens_revoked=revoked)
-    if not as_json:
-        show_line(f"restored {settings.data}" + (f"; the previous folder is {aside}" if aside else ""))
-        if since:
-            show_line(f"newer entries of the audit log, no longer valid: {since}")
-        if revoked:
-            show_line(f"revoked gateway tokens, make new ones: {', '.join(revoked)}")
-        if manifest.head:
-            show_line(f"the head of its audit log is kept in {', '.join(map(str, kept))}")
-        show_line("run `assay audit verify`, then start the daemon")
+    more = {"restored": str(settings.data), "aside": str(aside) if aside else None}
+    restored = RestoredDocument(**_facts(name, manifest), **more, decided_since=since, tokens_revoked=tuple(revoked))
+    lines = [f"restored {settings.data}" + (f"; the previous folder is {aside}" if aside else "")]
+    if since:
+        lines.append(f"newer entries of the audit log, no longer valid: {since}")
+    if revoked:
+        lines.append(f"revoked gateway tokens, make new ones: {', '.join(revoked)}")
+    if manifest.head:
+        lines.append(f"the head of its audit log is kept in {', '.join(map(str, kept))}")
+    lines.append("run `assay audit verify`, then start the daemon")
+    return Output(restored, lambda: _show(restored, *lines))
 
 
 @app.command("rm")
+@prints_without_data
 def rm(
-    folder: Store,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Backup, as listed by `assay backup ls`.")],
-    as_json: Json = False,
-) -> None:
+    folder: Store, name: Annotated[str, typer.Argument(metavar="NAME", help="Backup, as listed by `assay backup ls`.")]
+) -> Output[RemovedBackup]:
     """Remove a backup, and files that no other backup needs.
 
     Example: assay backup rm /mnt/backup 20261124T020000
@@ -163,21 +198,15 @@ def rm(
     store.manifest(name)
     with store.writing():
         freed = store.remove(name)
-    if as_json:
-        from appliance.cli.documents.data import RemovedBackup
-
-        show_json(RemovedBackup(backup=name, freed_bytes=freed))
-    else:
-        show_line(f"removed {name}: {_mib(freed)} MiB")
+    return Output(RemovedBackup(backup=name, freed_bytes=freed), f"removed {name}: {_mib(freed)} MiB")
 
 
-def _show_secrets(names: Sequence[str]) -> None:
-    if names:
-        show_line("it contains secret keys; protect it accordingly:")
-    for name in names[:SHOWN_SECRETS]:
-        show_line(f"  {name}")
+def _secrets(names: Sequence[str]) -> list[str]:
+    lines = ["it contains secret keys; protect it accordingly:"] * bool(names)
+    lines += [f"  {name}" for name in names[:SHOWN_SECRETS]]
     if len(names) > SHOWN_SECRETS:
-        show_line(f"  and {len(names) - SHOWN_SECRETS} more (see --json)")
+        lines.append(f"  and {len(names) - SHOWN_SECRETS} more (see --json)")
+    return lines
 
 
 def _store(folder: Path) -> BackupStore:
@@ -190,24 +219,23 @@ def _mib(size: int) -> str:
     return f"{size / (1 << 20):.1f}"
 
 
-def _facts(name: str, manifest: BackupManifest, **more: object) -> dict[str, object]:
-    return {"backup": name, **manifest.model_dump(mode="json", exclude={"files"}), "files": len(manifest.files),
-            "bytes": manifest.size, **more}  # fmt: skip
+def _facts(name: str, manifest: BackupManifest) -> dict[str, Any]:
+    own = manifest.model_dump(mode="json", exclude={"files"})
+    return {"backup": name, **own, "files": len(manifest.files), "bytes": manifest.size}
 
 
-def _show(name: str, manifest: BackupManifest, as_json: bool, **more: object) -> None:
-    if as_json:
-        from appliance.cli.documents.data import BackupDocument, RestoredDocument
+def _document(name: str, manifest: BackupManifest) -> BackupDocument:
+    return BackupDocument(**_facts(name, manifest))
 
-        shape = RestoredDocument if more else BackupDocument
-        show_json(shape.model_validate(_facts(name, manifest, **more)))
-        return
+
+def _show(backup: BackupDocument, *lines: str) -> None:
     show_fields(
         [
-            ("backup", name),
-            ("made", manifest.created[:19]),
-            ("files", f"{len(manifest.files)}, {_mib(manifest.size)} MiB"),
-            ("audit log", f"to entry {manifest.head.partition(':')[0]}" if manifest.head else "empty"),
-            ("in service", manifest.champion[:12] or "no model"),
+            ("backup", backup.backup),
+            ("made", backup.created[:19]),
+            ("files", f"{backup.files}, {_mib(backup.bytes)} MiB"),
+            ("audit log", f"to entry {backup.head.partition(':')[0]}" if backup.head else "empty"),
+            ("in service", backup.champion[:12] or "no model"),
         ]
     )
+    show_lines(lines)

@@ -1,4 +1,4 @@
-"""`assay serve`, `broker`, `status`, `stop`, `config`, `doctor` and `demo`: the appliance itself."""
+"""`assay serve`, `broker`, `status`, `stop`, `doctor` and `demo`: the appliance itself."""
 
 from __future__ import annotations
 
@@ -9,23 +9,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import MOST_SEED, Data, Json, client_of, settings_of
+from appliance.cli.shell.options import MOST_SEED, api_client, read_settings
+from appliance.cli.show.printing import (
+    Output,
+    age_text,
+    cycle_state,
+    in_data_folder,
+    prints,
+    short,
+    show_fields,
+    show_line,
+)
 
 if TYPE_CHECKING:
+    from appliance.cli.machine.doctor import DoctorDocument
     from appliance.client import Status
-    from appliance.config.configuration import Settings
-
-config = typer.Typer(help="Show the configuration and the origin of its values.", no_args_is_help=True)
 
 
-def serve(context: typer.Context, data: Data = None) -> None:
+@in_data_folder
+def serve() -> None:
     """Run the daemon in the foreground, until Ctrl-C or SIGTERM."""
     from appliance.daemon.api.serve import serve as run_daemon
 
-    run_daemon(settings_of(context, data))
+    run_daemon(read_settings())
 
 
-def broker(context: typer.Context, data: Data = None) -> None:
+@in_data_folder
+def broker() -> None:
     """Run the broker alone, as root.
 
     For a daemon without root's rights (see docs/operate.md).
@@ -38,7 +48,7 @@ def broker(context: typer.Context, data: Data = None) -> None:
 
     # Whoever may use it is `service.user`, and root. What it is told is handed over in a pipe, which takes these some
     # hundred bytes at once, before this process becomes the broker.
-    settings = settings_of(context, data)
+    settings = read_settings()
     uid = user_account(settings.service.user).pw_uid
     make_broker_folder(broker_folder(settings, settings.data), for_others=uid != os.geteuid())
     content = broker_settings(settings, settings.data, load_policy(settings.data)).model_dump_json().encode()
@@ -51,53 +61,45 @@ def broker(context: typer.Context, data: Data = None) -> None:
     os.execv(program[0], program)  # noqa: S606 - a list, and no shell
 
 
-def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+@prints
+def status() -> Output[Status]:
     """Show running work, models in service, and what waits for a person.
 
     Example: assay status --json
     """
-    from appliance.cli.show.printing import show_json
-
-    found = client_of(context, data).status()
-    if as_json:
-        show_json(found)
-    else:
-        _show_status(found)
+    found = api_client().status()
+    return Output(found, lambda: _show_status(found))
 
 
-def stop(context: typer.Context, data: Data = None) -> None:
+@in_data_folder
+def stop() -> None:
     """Ask the daemon to stop. Unfinished work continues at the next start."""
-    from appliance.cli.show.printing import show_line
-
-    client_of(context, data).shutdown()
+    api_client().shutdown()
     show_line("the daemon is stopping")
 
 
+@prints
 def doctor(
-    context: typer.Context,
     no_selftest: Annotated[
         bool, typer.Option("--no-selftest", help="Skip the sandbox self-test; half a minute less.")
     ] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[DoctorDocument]:
     """Check this machine, and advise on missing parts.
 
     Example: assay doctor --no-selftest
     """
     from appliance.cli.machine.doctor import run
 
-    raise typer.Exit(run(settings_of(context, data), as_json, selftest=not no_selftest))
+    return run(read_settings(), selftest=not no_selftest)
 
 
+@in_data_folder
 def demo(
-    context: typer.Context,
     seed: Annotated[int, typer.Option("--seed", min=0, max=MOST_SEED, help="Seed of all random choices.")] = 0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start again instead of continuing.")] = False,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the result to this file.")
     ] = None,
-    data: Data = None,
 ) -> None:
     """Run one night in miniature on this machine, in minutes. An unfinished one continues.
 
@@ -110,7 +112,7 @@ def demo(
     # Whoever ends it politely sees the same as with Ctrl-C, and the terminal is put right.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = run_demo(settings_of(context, data), seed=seed, fresh=fresh, json_file=json_file)
+        code = run_demo(read_settings(), seed=seed, fresh=fresh, json_file=json_file)
     except KeyboardInterrupt:
         typer.echo("stopped; nothing is lost: the same command, without --fresh, continues from here", err=True)
         raise typer.Exit(130) from None
@@ -125,57 +127,7 @@ def _must_be_writable(file: Path) -> None:
         raise typer.BadParameter(f"{file.absolute().parent}: no such writable folder", param_hint="--json")
 
 
-@config.command("show")
-def show(
-    context: typer.Context,
-    origin: Annotated[bool, typer.Option("--origin", help="Show the origin of each value.")] = False,
-    explain: Annotated[
-        str | None, typer.Option("--explain", metavar="KEY", help="Describe a key, or all keys of a section.")
-    ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
-    """Show every value in force; --json always includes origins.
-
-    Example: assay config show --explain schedule.cron
-    """
-    settings = settings_of(context, data)
-    if explain is not None:
-        _explain(settings, explain, as_json)
-        return
-    typer.echo(settings.render_json() if as_json else settings.render(origins=origin))
-
-
-def _explain(settings: Settings, wanted: str, as_json: bool) -> None:
-    from appliance.cli.show.printing import show_fields
-    from appliance.config.reference import as_written, explained
-
-    found, values, origins = explained(wanted), settings.leaves(), settings.origins()
-    if as_json:
-        from appliance.cli.documents.data import ConfigKeyDocument
-        from appliance.cli.show.printing import show_json
-
-        facts = {key.name: {"value": values[key.name], "origin": origins[key.name]} for key in found}
-        show_json([ConfigKeyDocument(**vars(key), variable=key.variable, **facts[key.name]) for key in found])
-        return
-    for place, key in enumerate(found):
-        if place:
-            typer.echo()
-        show_fields(
-            [
-                ("key", key.name),
-                ("purpose", key.description),
-                ("type", key.type),
-                ("unit", key.unit or "none"),
-                ("default", as_written(key.default)),
-                ("variable", key.variable),
-                ("in force", f"{as_written(values[key.name])}, from {origins[key.name]}"),
-            ]
-        )
-
-
 def _show_status(found: Status) -> None:
-    from appliance.cli.show.printing import age_text, cycle_state, short, show_fields
     from appliance.records.cycles import CycleState
 
     cycle, worker = found.cycle, found.worker

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.shell.noted_signals import STOPS, noted
-from appliance.cli.shell.options import Data, Json, Limit, client_of, settings_of
-from appliance.cli.show.printing import short_time, show_fields, show_json, show_line, show_records
+from appliance.cli.shell.options import Limit, api_client, read_settings
+from appliance.cli.show.printing import (
+    Output,
+    for_people,
+    in_data_folder,
+    prints,
+    records,
+    short_time,
+    show_fields,
+    show_line,
+)
+from appliance.client.failures import ApiError
 from appliance.text.printable import printable
+
+if TYPE_CHECKING:
+    from appliance.client.gateway import DeletedSessions, MadeToken, SessionDetail, SessionRow, TokenView
 
 A_SESSION = "Id, as listed by `gateway sessions ls`, or its first digits (6 or more)."
 MOST = 1000
@@ -28,7 +42,8 @@ app.add_typer(sessions, name="sessions")
 
 
 @app.command("serve")
-def serve(context: typer.Context, data: Data = None) -> None:
+@in_data_folder
+def serve() -> None:
     """Serve the endpoint here, until Ctrl-C or SIGTERM. With gateway.enabled the daemon does this itself.
 
     Exit code 2: the port cannot be used; 5: the engine failed.
@@ -38,6 +53,7 @@ def serve(context: typer.Context, data: Data = None) -> None:
     from appliance.audit.kept_heads import head_files
     from appliance.audit.logged_aliases import LoggedAliases
     from appliance.cli.check.target import target_for
+    from appliance.cli.models.engine import configured_engine
     from appliance.errors import AssayError, ExitCode, UsageError
     from appliance.gateway.app import GatewayApi
     from appliance.gateway.champion import ServedChampion
@@ -46,32 +62,23 @@ def serve(context: typer.Context, data: Data = None) -> None:
     from appliance.gateway.sessions import KeptSessions
     from appliance.inference.engine import ModelError
     from appliance.inference.engine_loop import EngineLoop
-    from appliance.inference.engines import make_engine
     from appliance.promotion.evidence import CHAMPION
     from appliance.system.clock import utc_now
     from appliance.text.redaction import Redaction
 
-    settings = settings_of(context, data)
+    settings = read_settings()
     asked, folder = settings.gateway, settings.data
     most = asked.max_tokens or settings.recipe.agent.max_tokens
     try:
         sock = loopback_socket(asked.address, asked.port)
-        engine = make_engine(
-            settings.model.engine,
-            rows=asked.rows,
-            slots=most,
-            threads=settings.threads,
-            device=settings.model.device,
-            dtype=settings.model.dtype,
-            vllm=settings.vllm,
-        )
+        engine = configured_engine(settings, rows=asked.rows, slots=most)
     except ModelError as error:
         raise UsageError(str(error), error.hint) from error
     came = noted(*STOPS)
     in_log = LoggedAliases(folder, head_files(settings, folder))
     keeper = SessionKeeper(KeptSessions(folder), Redaction(asked.redact), asked.retention_days, utc_now)
     with (
-        target_for(context, data, ()).checker(jobs=2) as checker,
+        target_for(()).checker(jobs=2) as checker,
         EngineLoop(engine) as loop,
         ServedChampion(loop, folder, partial(in_log.alias, CHAMPION)) as champion,
     ):
@@ -85,94 +92,83 @@ def serve(context: typer.Context, data: Data = None) -> None:
 
 
 @token.command("new")
+@prints
 def new(
-    context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the token.")],
     consent: Annotated[
         bool, typer.Option("--consent", help="Record its sessions; those with a verdict may become tasks.")
     ] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[MadeToken]:
     """Make a token. It is shown only once; only its hash is stored.
 
     Example: assay gateway token new editor --consent
     """
     from appliance.client.gateway import NewToken
 
-    made = client_of(context, data).new_token(NewToken(name=name, consent=consent))
-    if as_json:
-        show_json(made)
-    else:
-        show_line(made.secret)
+    made = api_client().new_token(NewToken(name=name, consent=consent))
     recorded = "recorded, and may become tasks" if consent else "not recorded"
     typer.echo(f"shown only once; its sessions are {recorded}", err=True)
-    _tell_when_off(context, data)
+    _tell_when_off()
+    return Output(made, made.secret)
 
 
 @token.command("ls")
-def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+@prints
+def tokens_ls() -> Output[Sequence[TokenView]]:
     """List the tokens."""
-    show_records(
-        client_of(context, data).tokens(),
+    tokens = records(
+        api_client().tokens(),
         ("name", "consent", "made", "revoked"),
         lambda one: (one.name, "yes" if one.consent else "no", one.created[:19], (one.revoked or "")[:19]),
         empty="no token: make one with `assay gateway token new NAME`",
-        as_json=as_json,
     )
-    _tell_when_off(context, data)
+    _tell_when_off()
+    return tokens
 
 
 @token.command("revoke")
-def revoke(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME")],
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+@prints
+def revoke(name: Annotated[str, typer.Argument(metavar="NAME")]) -> Output[TokenView]:
     """Revoke a token, effective from its next request.
 
     Example: assay gateway token revoke editor
     """
-    revoked = client_of(context, data).revoke_token(name)
-    show_json(revoked) if as_json else show_line(f"the token {revoked.name} is revoked")
+    revoked = api_client().revoke_token(name)
+    return Output(revoked, f"the token {revoked.name} is revoked")
 
 
 @sessions.command("ls")
-def sessions_ls(context: typer.Context, limit: Limit = 50, data: Data = None, as_json: Json = False) -> None:
+@prints
+def sessions_ls(limit: Limit = 50) -> Output[Sequence[SessionRow]]:
     """List the kept sessions, newest first."""
     from appliance.client.gateway import becomes_task
 
-    show_records(
-        client_of(context, data).sessions(limit),
+    return records(
+        api_client().sessions(limit),
         ("session", "token", "newest turn", "turns", "tokens", "verdict", "becomes a task"),
         lambda one: (
             *(one.id, one.token, one.updated[:19], one.turns, one.tokens),
             *(one.verdict or "", becomes_task(one, "yes, before a night")),
         ),
         empty="no kept session: make a token with consent, `assay gateway token new NAME --consent`",
-        as_json=as_json,
         narrow={"newest turn": short_time, "tokens": None, "turns": None},
     )
 
 
 @sessions.command("show")
-def sessions_show(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="SESSION", help=A_SESSION)],
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+@prints
+def sessions_show(name: Annotated[str, typer.Argument(metavar="SESSION", help=A_SESSION)]) -> Output[SessionDetail]:
     """Show everything kept of a session; --json includes its tokens.
 
     Example: assay gateway sessions show gs-1f0c52b7
     """
+    found = api_client().session(name)
+    return Output(found, lambda: _show_session(found))
+
+
+def _show_session(found: SessionDetail) -> None:
     from appliance.client.gateway import becomes_task
 
-    found = client_of(context, data).session(name)
-    if as_json:
-        show_json(found)
-        return
     row, kept = found.row, found.session
     show_fields(
         [
@@ -191,14 +187,12 @@ def sessions_show(
 
 
 @sessions.command("delete")
+@prints
 def sessions_delete(
-    context: typer.Context,
     name: Annotated[str | None, typer.Argument(metavar="SESSION", help=A_SESSION)] = None,
     every: Annotated[bool, typer.Option("--all", help="Delete all sessions; asks first.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --all: do not ask.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[DeletedSessions]:
     """Delete everything kept of a session. A task made from it stays until you remove its taskset.
 
     Example: assay gateway sessions delete gs-1f0c52b7
@@ -208,25 +202,26 @@ def sessions_delete(
     if (name is None) is not every:
         raise UsageError("give either a session or --all", "list sessions with `assay gateway sessions ls`")
     if every and not yes:
-        _be_sure(context, data, as_json)
-    deleted = client_of(context, data).delete_session(name or "all")
-    show_json(deleted) if as_json else show_line(f"deleted: {deleted.deleted}")
+        _be_sure()
+    deleted = api_client().delete_session(name or "all")
+    return Output(deleted, f"deleted: {deleted.deleted}")
 
 
-def _be_sure(context: typer.Context, data: Path | None, as_json: bool) -> None:
+def _be_sure() -> None:
     """Asks a person at a terminal to confirm deleting all kept sessions. Raises UsageError unless the person agrees."""
     from appliance.errors import UsageError
 
-    if as_json or not sys.stdin.isatty():
+    if not for_people() or not sys.stdin.isatty():
         raise UsageError("cannot ask for confirmation without a terminal", "add --yes to delete all sessions")
-    count = len(client_of(context, data).sessions(MOST))
+    count = len(api_client().sessions(MOST))
     typer.echo(f"Delete {count}{' or more' if count == MOST else ''} sessions permanently? [y/N] ", nl=False, err=True)
     if input().strip().lower() not in ("y", "yes"):
         raise UsageError("nothing was deleted", "list sessions with `assay gateway sessions ls`")
 
 
-def _tell_when_off(context: typer.Context, data: Path | None) -> None:
-    """Warns that a token is useless while the gateway does not answer."""
-    gateway = client_of(context, data).status().gateway
-    if gateway is not None and not gateway.answers:
-        typer.echo(f"the gateway: {gateway.summary}", err=True)
+def _tell_when_off() -> None:
+    """Warns that a token is useless while the gateway does not answer, if the daemon tells."""
+    with suppress(ApiError):
+        gateway = api_client().status().gateway
+        if gateway is not None and not gateway.answers:
+            typer.echo(f"the gateway: {gateway.summary}", err=True)

@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, socket_of
+from appliance.cli.shell.options import daemon_socket
+from appliance.cli.show.printing import in_data_folder
 
 
+@in_data_folder
 def tui(
-    context: typer.Context,
     name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Person whose key signs.")] = None,
     key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="File of the signing key.")] = None,
     read_only: Annotated[
@@ -28,7 +29,6 @@ def tui(
         bool, typer.Option("--web", help="Serve to a browser on this machine, protected by a token.")
     ] = False,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port for --web; 0 takes a free one.")] = 0,
-    data: Data = None,
 ) -> None:
     """Open the terminal program.
 
@@ -43,7 +43,7 @@ def tui(
     options += ["--web", "--port", str(port)] if web else []
     if not demo_data:
         options += ["--key", str(key.absolute())] if key else []
-        command = _command(socket_of(context, data), options)
+        command = _command(daemon_socket(), options)
         sys.stdout.flush()
         os.execv(sys.executable, command)  # noqa: S606
     if not web and not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from appliance.cli.shell.options import settings_of
+from appliance.cli.shell.options import read_settings
 from appliance.config import places
 from appliance.errors import AssayError, ExitCode, UsageError
 from policies.errors import PolicyError
@@ -50,8 +50,8 @@ class BrokerTarget(NamedTuple):
             raise AssayError(str(error), error.hint, ExitCode.REFUSED) from error
 
 
-def broker_path(context: typer.Context, data: Path | None) -> Path:
-    settings = settings_of(context, data)
+def broker_path() -> Path:
+    settings = read_settings()
     return places.broker_socket(settings, settings.data)
 
 
@@ -76,10 +76,10 @@ def listening(path: Path) -> bool:
     return True
 
 
-def find(context: typer.Context, data: Path | None, *, ready: int | None = 0) -> BrokerTarget:
+def find(*, ready: int | None = 0) -> BrokerTarget:
     """Returns the settings for a running broker, or for a private one that keeps at most `ready` sandboxes ahead (None:
     as configured). Raises AssayError without a broker and without root."""
-    return for_settings(settings_of(context, data), ready=ready)
+    return for_settings(read_settings(), ready=ready)
 
 
 def for_settings(settings: Settings, *, ready: int | None = 0) -> BrokerTarget:
@@ -105,15 +105,15 @@ def for_settings(settings: Settings, *, ready: int | None = 0) -> BrokerTarget:
     return BrokerTarget(runtime, tuple(map(BackendName, backends_of(policy))), policy.resources)
 
 
-def for_code(context: typer.Context, data: Path | None, backend: str | None) -> BrokerTarget:
+def for_code(backend: str | None) -> BrokerTarget:
     """Returns broker settings for a person's code: the policy's backend for model code, or gVisor if requested and in
     use. Raises AssayError (4) for any other backend."""
     from appliance.settings.policy_files import load_policy
 
     wanted = backend_named(backend) if backend is not None else None
-    settings = settings_of(context, data)
+    settings = read_settings()
     ruled = BackendName(backend_for(load_policy(settings.data), "model_code"))
-    target = find(context, data)
+    target = find()
     chosen = wanted or ruled
     if chosen is not ruled and not (chosen is BackendName.GVISOR and chosen in target.allowed):
         raise AssayError(
@@ -147,9 +147,9 @@ def sessions(settings: RuntimeSettings) -> Sessions:
     return Sessions(settings)
 
 
-def patient_sessions(context: typer.Context, data: Path | None) -> Sessions:
+def patient_sessions() -> Sessions:
     """Opens a pool of sandboxes for foreign code, isolated as a person's code but with more time; close it."""
-    settings = for_code(context, data, None).settings
+    settings = for_code(None).settings
     limits = settings.limits.model_copy(
         update={"call_seconds": PATIENT_SECONDS, "memory_mib": max(512, settings.limits.memory_mib)}
     )

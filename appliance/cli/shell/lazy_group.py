@@ -28,8 +28,13 @@ SHOWN = 40
 """Characters shown of the value."""
 
 
+NAMES = {"--as", "--backend", "--before", "--cycle", "--digest", "--explain", "--family", "--from", "--job", "--tier"}
+"""Options that name something; arguments and paths always do."""
+
+
 def speak_plainly(command: Any) -> None:
-    """Makes parameters of the command and its subcommands report invalid values in plain words."""
+    """Makes parameters of the command and its subcommands report invalid values in plain words, and those that name
+    something reject an empty name."""
     for below in filter(None, getattr(command, "commands", {}).values()):
         speak_plainly(below)
     for parameter in command.params:
@@ -37,7 +42,12 @@ def speak_plainly(command: Any) -> None:
 
 
 def _plain(process: Callable[[Any, Any], Any], parameter: Any) -> Callable[[Any, Any], Any]:
+    named = _names_something(parameter)
+
     def process_value(context: Any, value: Any) -> Any:
+        given = value if isinstance(value, list | tuple) else (value,)
+        if named and "" in given and value != parameter.default:
+            raise typer.BadParameter("the name is empty", ctx=context, param=parameter)
         try:
             return process(context, value)
         except typer.BadParameter as error:
@@ -65,34 +75,10 @@ def in_words(error: BaseException | None) -> str:
     return f"{given!r}: {PLAIN[fault['type']].format(**fault.get('ctx', {}))}"
 
 
-NAMES = {"--as", "--backend", "--before", "--cycle", "--digest", "--explain", "--family", "--from", "--job", "--tier"}
-"""Options that name something; arguments and paths always do."""
-
-
-def refuse_empty_names(command: Any) -> None:
-    """Makes parameters of the command and its subcommands reject an empty name with a usage error."""
-    for below in filter(None, getattr(command, "commands", {}).values()):
-        refuse_empty_names(below)
-    for parameter in command.params:
-        if _names_something(parameter):
-            parameter.process_value = _refusing(parameter.process_value, parameter)
-
-
 def _names_something(parameter: Any) -> bool:
     kind = parameter.type_descriptor.annotation
     paths = any(isinstance(one, type) and issubclass(one, Path) for one in (kind, *get_args(kind)))
     return paths or parameter.param_type_name == "argument" or not NAMES.isdisjoint(parameter.opts)
-
-
-def _refusing(process: Callable[[Any, Any], Any], parameter: Any) -> Callable[[Any, Any], Any]:
-    def process_value(context: Any, value: Any) -> Any:
-        given = value if isinstance(value, list | tuple) else (value,)
-        is_default = value == parameter.default
-        if "" in given and not is_default:
-            raise typer.BadParameter("the name is empty", ctx=context, param=parameter)
-        return process(context, value)
-
-    return process_value
 
 
 class CommandRow(NamedTuple):
@@ -102,7 +88,14 @@ class CommandRow(NamedTuple):
     help: str
 
 
-def lazy_group(rows: Mapping[str, CommandRow], **settings: Any) -> typer.Typer:
+class GroupRow(NamedTuple):
+    """Table of a command group's commands, and its line in `--help`."""
+
+    rows: Mapping[str, CommandRow]
+    help: str
+
+
+def lazy_group(rows: Mapping[str, CommandRow | GroupRow], **settings: Any) -> typer.Typer:
     """Returns a command group that imports each of these commands only when it is used."""
 
     class LazyGroup(TyperGroup):
@@ -128,9 +121,12 @@ def lazy_group(rows: Mapping[str, CommandRow], **settings: Any) -> typer.Typer:
     return _typer(no_args_is_help=True, cls=LazyGroup, **settings)
 
 
-def _loaded(name: str, row: CommandRow) -> Any:
-    module, _, attribute = row.place.partition(":")
-    found = getattr(importlib.import_module(f"appliance.cli.{module}"), attribute)
+def _loaded(name: str, row: CommandRow | GroupRow) -> Any:
+    if isinstance(row, GroupRow):
+        found: Any = lazy_group(row.rows, help=row.help)
+    else:
+        module, _, attribute = row.place.partition(":")
+        found = getattr(importlib.import_module(f"appliance.cli.{module}"), attribute)
     holder = _typer()
     holder.callback()(lambda: None)
     if isinstance(found, typer.Typer):
@@ -138,7 +134,6 @@ def _loaded(name: str, row: CommandRow) -> Any:
     else:
         holder.command(name)(found)
     command = typer.main.get_group(holder).commands[name]
-    refuse_empty_names(command)
     speak_plainly(command)
     return command
 

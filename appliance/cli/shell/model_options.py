@@ -4,10 +4,8 @@ A field `call_seconds` becomes the option `--call-seconds`; its description is t
 `metavar` and `flag` (another name). A tuple is a repeatable option. Every option is optional here: the model has the
 defaults and the required fields.
 
-  @app.command("run")
-  @with_options(parameters_of(SandboxRun))
-  def run(context: typer.Context, **values: Any) -> None:
-      wanted = read_options(SandboxRun, values)
+  @prints
+  def run(asked: SandboxRun, raw: bool = False) -> Output[RunDocument]: ...
 """
 
 from __future__ import annotations
@@ -38,9 +36,9 @@ def parameter(name: str, kind: Any, *, default: Any = None, **settings: Any) -> 
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def parameters_of(model: type[BaseModel], *, leave_out: Iterable[str] = ()) -> list[inspect.Parameter]:
+def parameters_of(model: type[BaseModel]) -> list[inspect.Parameter]:
     """Returns command options for the fields of a pydantic model, in their order."""
-    return [_of_field(name, field) for name, field in model.model_fields.items() if name not in leave_out]
+    return [_of_field(name, field) for name, field in model.model_fields.items()]
 
 
 def with_options(

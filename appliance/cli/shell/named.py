@@ -7,7 +7,6 @@ not answer within a second, since a typing person wants no error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,12 +24,12 @@ Offer = Callable[[typer.Context, str], list[str]]
 
 def _from_daemon(names: Callable[[ApiClient], Iterable[str]]) -> Offer:
     def offered(context: typer.Context, incomplete: str) -> list[str]:
-        from appliance.cli.shell.options import socket_of
-        from appliance.client.api_client import ApiClient
+        from appliance.cli.shell.options import api_client
         from common.errors import HintedError
 
+        _set_data(context)
         try:
-            found = list(names(ApiClient(socket_of(context, _data(context)), timeout_seconds=SECONDS)))
+            found = list(names(api_client(timeout_seconds=SECONDS)))
         except (HintedError, OSError):
             return []
         return [name for name in found if name.startswith(incomplete)]
@@ -59,21 +58,24 @@ def models(api: ApiClient) -> Iterable[str]:
 
 
 def tasksets(context: typer.Context, incomplete: str) -> list[str]:
-    from appliance.cli.shell.options import data_of
+    from appliance.cli.shell.options import data_folder
     from appliance.curriculum.own_files import names_in
     from common.errors import HintedError
     from curriculum.names import taskset_names
 
+    _set_data(context)
     try:
-        names = [*taskset_names(), *names_in(data_of(context, _data(context)))]
+        names = [*taskset_names(), *names_in(data_folder())]
     except (HintedError, OSError):
         return []
     return [name for name in names if name.startswith(incomplete)]
 
 
-def _data(context: typer.Context) -> Path | None:
-    """Returns the folder of `--data` as typed, before or after the command; None if not given."""
-    return context.params.get("data") or context.find_root().params.get("data")
+def _set_data(context: typer.Context) -> None:
+    """Makes the folder of `--data` as typed, before or after the command, the one that is read."""
+    from appliance.cli.shell.options import DATA
+
+    DATA.set(context.params.get("data") or context.find_root().params.get("data"))
 
 
 JobId = Annotated[

@@ -31,6 +31,8 @@ Data = Annotated[
         "--data", metavar="DIR", parser=_folder, help="Data folder (default: ASSAY_DATA, else as configured)."
     ),
 ]
+DATA: ContextVar[Path | None] = ContextVar("DATA", default=None)
+"""Folder of --data, before or after the running command; None if not given."""
 JSON_ASKED: ContextVar[bool] = ContextVar("JSON_ASKED", default=False)
 """True if the running command has --json; errors are then JSON, too."""
 
@@ -48,17 +50,17 @@ Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum nu
 Person = Annotated[str | None, typer.Option("--as", metavar="NAME", help="Your name (default: your login name).")]
 
 
-def settings_of(context: typer.Context, data: Path | None) -> Settings:
-    """Reads the configuration in force and applies its log settings; `--data` may precede or follow the command."""
+def read_settings() -> Settings:
+    """Reads the configuration in force and applies its log settings."""
     from appliance.config.configuration import Settings
 
-    return _with_log(Settings.of_layers(_layers(context, data)))
+    return _with_log(Settings.of_layers(_layers()))
 
 
-def socket_of(context: typer.Context, data: Path | None) -> Path:
+def daemon_socket() -> Path:
     """Returns the path of the daemon's socket. Raises ApiError if the named data folder does not exist."""
-    settings, named = client_settings_of(context, data), data or context.find_root().obj
-    if named is not None and settings.api.socket is None and not settings.data.exists():
+    settings = read_client_settings()
+    if DATA.get() is not None and settings.api.socket is None and not settings.data.exists():
         from appliance.client.failures import ApiError
 
         raise ApiError(
@@ -69,31 +71,32 @@ def socket_of(context: typer.Context, data: Path | None) -> Path:
     return settings.socket_path
 
 
-def data_of(context: typer.Context, data: Path | None) -> Path:
-    return client_settings_of(context, data).data
+def data_folder() -> Path:
+    return read_client_settings().data
 
 
-def client_settings_of(context: typer.Context, data: Path | None) -> Settings | ClientSettings:
+def read_client_settings() -> Settings | ClientSettings:
     """Reads only the clients' part of the configuration if nothing else is configured, which is faster. Any fault in
     the rest is still reported by every command."""
     from appliance.settings.client_config import ClientSettings
 
-    layers = _layers(context, data)
+    layers = _layers()
     if any(layer.values.keys() - ClientSettings.model_fields.keys() for layer in layers):
-        return settings_of(context, data)
+        return read_settings()
     return _with_log(ClientSettings.of_layers(layers))
 
 
-def client_of(context: typer.Context, data: Path | None) -> ApiClient:
+def api_client(**settings: float) -> ApiClient:
+    """Returns a client of the daemon; `settings` are those of `ApiClient`, such as `timeout_seconds`."""
     from appliance.client.api_client import ApiClient
 
-    return ApiClient(socket_of(context, data))
+    return ApiClient(daemon_socket(), **settings)
 
 
-def _layers(context: typer.Context, data: Path | None) -> list[Layer]:
+def _layers() -> list[Layer]:
     from appliance.settings.config_layers import read_layers
 
-    return read_layers({"data": data or context.find_root().obj})
+    return read_layers({"data": DATA.get()})
 
 
 def _with_log(settings: S) -> S:

@@ -48,8 +48,8 @@ def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
     return answer
 
 
-class SigningOptions(FrozenModel):
-    """Options of every command with which a person signs."""
+class KeyOptions(FrozenModel):
+    """Options that name the key with which a person signs."""
 
     name: str | None = Field(
         None,
@@ -63,9 +63,6 @@ class SigningOptions(FrozenModel):
         json_schema_extra={"metavar": "FILE"},
     )
     agent: bool = Field(False, description="Sign with a key in a running ssh-agent.")
-    confirm: str | None = Field(
-        None, description="Confirmation text, for scripts.", json_schema_extra={"metavar": "TEXT"}
-    )
 
     def person_key(self) -> PersonKey:
         """Returns the person's key that the options name. Raises KeyFileError if it is missing or ambiguous."""
@@ -85,6 +82,14 @@ class SigningOptions(FrozenModel):
                     raise
                 typer.echo(printable(f"{error}; try again, or press Ctrl-C"), err=True)
         raise AssertionError("the last try returns or raises")
+
+
+class SigningOptions(KeyOptions):
+    """Options of a command with which a person signs after a typed confirmation."""
+
+    confirm: str | None = Field(
+        None, description="Confirmation text, for scripts.", json_schema_extra={"metavar": "TEXT"}
+    )
 
     def confirmed(self, what: str, expected: str) -> None:
         """Asks a person to confirm `what` by typing digits, unless --confirm gives them. Raises KeyFileError if they

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Limit, client_of, data_of
-from appliance.cli.show.printing import show_line
+from appliance.cli.shell.options import Limit, api_client, data_folder
+from appliance.cli.show.printing import in_data_folder, show_line
 from appliance.client.api_client import ApiClient
 from appliance.client.failures import DaemonNotRunning
 from appliance.client.messages import LogPart
@@ -40,23 +40,22 @@ class LogSource(StrEnum):
     GATEWAY = "gateway"
 
 
+@in_data_folder
 def logs(
-    context: typer.Context,
     source: Annotated[LogSource, typer.Argument(help="Source.")] = LogSource.DAEMON,
     limit: Limit = 50,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow new lines until Ctrl-C.")] = False,
-    data: Data = None,
 ) -> None:
     """Show the last lines of the daemon, its worker, its broker or its gateway.
 
     Example: assay logs worker --follow
     """
-    api = client_of(context, data)
+    api = api_client()
     lines = event_lines(api, limit) if source is LogSource.DAEMON else _file_lines(api.log, source, limit)
     try:
         first = next(lines)
     except DaemonNotRunning:
-        folder = data_of(context, data)
+        folder = data_folder()
         if not (folder / "ledger.sqlite3").exists():
             raise
         lines = _on_disk(folder, source, limit)

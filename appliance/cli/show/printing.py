@@ -1,18 +1,32 @@
-"""Prints results: JSON for programs, plain tables for people. All text passes through `printable`."""
+"""Prints what commands return: JSON for programs, plain tables for people. All text passes through `printable`.
+
+A command is a function that returns `Output`, or yields the documents of a stream:
+
+  @prints
+  def cancel(job: JobId) -> Output[Job]:
+      ended = api_client().cancel(job)
+      return Output(ended, f"job {ended.id} is cancelled")
+
+Invariants: its return annotation is the schema of its JSON (`show/schema.py`). Types that only the annotation names are
+imported when a schema is requested.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import typer
 from pydantic import BaseModel
 
 from appliance.cli.shell.live_line import LiveLine, columns_of
+from appliance.cli.shell.options import DATA, JSON_ASKED, Data, Json
 from appliance.cli.shell.wrapping import wrapped
 from appliance.text.printable import printable
 
@@ -29,6 +43,98 @@ _PROGRESS = LiveLine()
 _TIME = re.compile(r"(?:[a-z]+ )?(?:\d{4}-)?\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?")
 """Matches a time, or a night's kind and time."""
 _NIGHT = re.compile(r"([a-z]+)-\d{4}(\d\d)(\d\d)t(\d\d)(\d\d)\d\d-\w+")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Output(Generic[T_co]):
+    """Result of a command: a document for programs, the same for people, and an exit code."""
+
+    document: T_co
+    """A model, or a list of models; None if the command has printed all."""
+    text: str | Sequence[str] | Callable[[], object] = ()
+    """Lines for people, or a function that prints them."""
+    code: int = 0
+
+
+Command = Callable[..., Output[Any] | Iterator[Any] | None]
+_DATA = inspect.Parameter("data", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Data)
+_JSON = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
+
+
+def prints(command: Command, returned: Callable[[], Any] | None = None) -> Callable[..., None]:
+    """Makes a function a command with --data and --json. A parameter that is a pydantic model takes its options.
+    `returned` replaces the return annotation if that is known only at run time."""
+    run = _with(command, _DATA, _JSON)
+    run.returned = returned or run.returned  # type: ignore[attr-defined]
+    return run
+
+
+def prints_without_data(command: Command) -> Callable[..., None]:
+    """Makes a function a command with --json that reads no data folder."""
+    return _with(command, _JSON)
+
+
+def in_data_folder(command: Callable[..., None]) -> Callable[..., None]:
+    """Makes a function a command with --data that prints no document."""
+    return _with(command, _DATA)
+
+
+def for_people() -> bool:
+    """True if the running command prints text: without --json."""
+    return not JSON_ASKED.get()
+
+
+def _with(command: Command, *injected: inspect.Parameter) -> Callable[..., None]:
+    returned = command.__annotations__.pop("return", None)
+    models: dict[str, type[BaseModel]] = {}
+    parameters: list[inspect.Parameter] = []
+    for one in inspect.signature(command, eval_str=True).parameters.values():
+        if hasattr(one.annotation, "model_fields"):
+            from appliance.cli.shell.model_options import parameters_of
+
+            models[one.name] = one.annotation
+            parameters += parameters_of(one.annotation)
+        else:
+            variable = one.kind is inspect.Parameter.VAR_KEYWORD
+            parameters.append(one if variable else one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    named = [one for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    every = [*named, *injected, *parameters[len(named) :]]
+
+    def run(**values: Any) -> None:
+        if (data := values.pop("data", None)) is not None:
+            DATA.set(data)
+        values.pop("as_json", None)
+        for name, model in models.items():
+            from appliance.cli.shell.model_options import read_options
+
+            values[name] = read_options(model, {field: values.pop(field) for field in model.model_fields})
+        _print(command(**values))
+
+    run.__name__, run.__module__, run.__doc__ = command.__name__, command.__module__, command.__doc__
+    run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in every}
+    run.returned = returned  # type: ignore[attr-defined]
+    return run
+
+
+def _print(result: Output[Any] | Iterator[Any] | None) -> None:
+    """Prints a command's output, or every document of a stream. Raises Exit for a code other than 0."""
+    if isinstance(result, Output):
+        if JSON_ASKED.get():
+            if result.document is not None:
+                show_json(result.document)
+        else:
+            show_lines(result.text)
+        if result.code:
+            raise typer.Exit(result.code)
+    elif result is not None:
+        for one in result:
+            if isinstance(one, str):
+                if for_people():
+                    show_line(one)
+            elif JSON_ASKED.get():
+                show_json_line(one)
 
 
 def show_json(value: BaseModel | Sequence[BaseModel]) -> None:
@@ -43,6 +149,15 @@ def show_json(value: BaseModel | Sequence[BaseModel]) -> None:
 def show_json_line(value: BaseModel) -> None:
     """Prints a record as one line of JSON among several; ASCII only."""
     typer.echo(json.dumps(value.model_dump(mode="json", by_alias=True), ensure_ascii=True))
+
+
+def show_lines(text: str | Sequence[str] | Callable[[], object]) -> None:
+    """Prints a line, several, or what a function prints."""
+    if callable(text):
+        text()
+    else:
+        for line in [text] if isinstance(text, str) else text:
+            show_line(line)
 
 
 def show_progress(text: str) -> None:
@@ -160,20 +275,16 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def show_records(
-    records: Sequence[R],
+def records(
+    found: Sequence[R],
     headings: Sequence[str],
     row: Callable[[R], Sequence[object]],
     *,
     empty: str,
-    as_json: bool,
     narrow: Mapping[str, Callable[[str], str] | None] = NO_CHANGES,
-) -> None:
-    """Prints records as JSON or as a table."""
-    if as_json:
-        show_json(records)
-    else:
-        show_table(headings, [row(record) for record in records], empty=empty, narrow=narrow)
+) -> Output[Sequence[R]]:
+    """Returns records as output: a list for programs, a table for people."""
+    return Output(found, lambda: show_table(headings, map(row, found), empty=empty, narrow=narrow))
 
 
 def cycle_state(cycle: Cycle) -> str:

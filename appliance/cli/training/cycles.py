@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.shell.named import CycleId, CycleOrNewest
-from appliance.cli.shell.options import Data, Json, Limit, Seed, client_of
+from appliance.cli.shell.options import Limit, Seed, api_client
 from appliance.cli.show.logs import event_lines
-from appliance.cli.show.printing import (
-    cycle_state,
-    points,
-    short,
-    show_fields,
-    show_json,
-    show_json_line,
-    show_line,
-    show_records,
-    show_table,
-)
+from appliance.cli.show.printing import Output, cycle_state, points, prints, records, short, show_fields, show_table
 from appliance.client.api_client import ApiClient
-from appliance.client.messages import StartCycle
+from appliance.client.messages import CycleDetail, StartCycle
+from appliance.client.taskset_outcomes import TasksetOutcome, outcomes_of
 from appliance.errors import ExitCode, UsageError
 from appliance.records.cycles import CycleState
 
 if TYPE_CHECKING:
-    from appliance.client.taskset_outcomes import TasksetOutcome
+    from appliance.records.cycles import Cycle
 
 POLL_SECONDS = 0.5
 ENDS = {
@@ -42,26 +34,21 @@ app = typer.Typer(help="Start, list, show, watch, cancel and resume cycles.", no
 
 
 @app.command("start")
+@prints
 def start(
-    context: typer.Context,
     seed: Seed = None,
     anew: Annotated[
         bool, typer.Option("--anew", help="Start even while a candidate only waits for a person's approval.")
     ] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[Cycle]:
     """Start a night now. An unfinished cycle continues instead.
 
     A candidate held for lack of evidence is asked fresh questions; otherwise another one is trained.
 
     Example: assay cycle start --seed 7
     """
-    cycle = client_of(context, data).start_cycle(StartCycle(seed=seed, anew=anew))
-    if as_json:
-        show_json(cycle)
-    else:
-        show_line(f"cycle {cycle.id} is running (seed {cycle.seed}, phase {cycle.phase}); see `assay status`")
+    cycle = api_client().start_cycle(StartCycle(seed=seed, anew=anew))
+    return Output(cycle, f"cycle {cycle.id} is running (seed {cycle.seed}, phase {cycle.phase}); see `assay status`")
 
 
 def _newest(api: ApiClient) -> str:
@@ -72,71 +59,74 @@ def _newest(api: ApiClient) -> str:
 
 
 @app.command("watch")
-def watch(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None, as_json: Json = False) -> None:
+@prints
+def watch(cycle: CycleOrNewest = None) -> Iterator[Cycle | str]:
     """Follow a cycle to its end. Exit code 0 done, 1 cancelled, 5 failed or set aside.
 
     Ctrl-C leaves the cycle running. With --json, print one line of JSON for each change.
 
     Example: assay cycle watch
     """
-    api = client_of(context, data)
+    api = api_client()
     name, last = cycle or _newest(api), None
     lines = event_lines(api, 0)
     while True:
         found = api.cycle(name).cycle
         name = found.id  # another that begins later may begin so, too
-        for line in takewhile(lambda line: line is not None, lines):
-            if not as_json:
-                show_line(str(line))
-        if found != last and as_json:
-            show_json_line(found)
-        elif last is None:
-            show_line(cycle_state(found))
+        yield from takewhile(lambda line: line is not None, lines)
+        if found != last:
+            yield found
+        if last is None:
+            yield cycle_state(found)
         if found.state.rests:
             break
         last = found
         time.sleep(POLL_SECONDS)
-    if not as_json:
-        show_line(f"{found.id} is {found.state.value}" + (f": {found.failure}" if found.failure else ""))
+    yield f"{found.id} is {found.state.value}" + (f": {found.failure}" if found.failure else "")
     raise typer.Exit(ENDS[found.state])
 
 
 @app.command("cancel")
-def cancel(context: typer.Context, cycle: CycleId, data: Data = None, as_json: Json = False) -> None:
+@prints
+def cancel(cycle: CycleId) -> Output[Cycle]:
     """Cancel a cycle. Its training stays on record, but never enters service. Exit code 4 if it has ended.
 
     Example: assay cycle cancel night-20261124t020000-9c1d
     """
-    ended = client_of(context, data).cancel_cycle(cycle)
-    show_json(ended) if as_json else show_line(f"cycle {ended.id} is cancelled")
+    ended = api_client().cancel_cycle(cycle)
+    return Output(ended, f"cycle {ended.id} is cancelled")
 
 
 @app.command("resume")
-def resume(context: typer.Context, cycle: CycleId, data: Data = None, as_json: Json = False) -> None:
+@prints
+def resume(cycle: CycleId) -> Output[Cycle]:
     """Resume a cycle that was set aside because its worker died three times in a row. Exit code 4 for any other.
 
     Example: assay cycle resume night-20261124t020000-9c1d
     """
-    found = client_of(context, data).resume_cycle(cycle)
-    show_json(found) if as_json else show_line(f"cycle {found.id} continues in phase {found.phase}; see `assay status`")
+    found = api_client().resume_cycle(cycle)
+    return Output(found, f"cycle {found.id} continues in phase {found.phase}; see `assay status`")
+
+
+class CycleDocument(CycleDetail):
+    tasksets: tuple[TasksetOutcome, ...]
 
 
 @app.command("show")
-def show(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None, as_json: Json = False) -> None:
+@prints
+def show(cycle: CycleOrNewest = None) -> Output[CycleDocument]:
     """Show one cycle: state, time spent, learning, decision, and the outcome of each taskset.
 
     Example: assay cycle show --json
     """
-    from appliance.client.taskset_outcomes import outcomes_of
-
-    api = client_of(context, data)
+    api = api_client()
     found = api.cycle(cycle or _newest(api))
     tasksets = outcomes_of(found.cycle, api.pass_counts(found.cycle.id), found.evaluations)
-    if as_json:
-        from appliance.cli.documents.cycles import CycleDocument
+    document = CycleDocument(**dict(found), tasksets=tuple(tasksets))
+    return Output(document, lambda: _show(document))
 
-        show_json(CycleDocument(**dict(found), tasksets=tuple(tasksets)))
-        return
+
+def _show(found: CycleDocument) -> None:
     one, last = found.cycle, found.steps[-1] if found.steps else {}
     show_fields(
         [
@@ -151,9 +141,10 @@ def show(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None,
             ("decision", ", ".join(f"{made.outcome.value}: {made.reason}" for made in found.decisions)),
         ]
     )
-    if tasksets:
+    if found.tasksets:
         typer.echo()
-        show_table(("taskset", "groups", "rollouts", "passed", "sealed", "outcome"), map(_row, tasksets), empty="")
+        headings = ("taskset", "groups", "rollouts", "passed", "sealed", "outcome")
+        show_table(headings, map(_row, found.tasksets), empty="")
 
 
 def _row(one: TasksetOutcome) -> tuple[str, ...]:
@@ -169,16 +160,16 @@ def _row(one: TasksetOutcome) -> tuple[str, ...]:
 
 
 @app.command("ls")
-def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
+@prints
+def ls(limit: Limit = 20) -> Output[Sequence[Cycle]]:
     """List the cycles, newest first.
 
     Example: assay cycle ls --limit 7
     """
-    show_records(
-        client_of(context, data).cycles(limit),
+    return records(
+        api_client().cycles(limit),
         ("cycle", "kind", "seed", "state", "phase", "seconds", "failure"),
         lambda c: (c.id, c.kind, c.seed, c.state.value, c.phase, f"{sum(c.seconds.values()):.0f}", c.failure),
         empty="no cycle yet: start one with `assay cycle start`",
-        as_json=as_json,
         narrow={"seed": None, "kind": None, "seconds": None, "phase": None},
     )

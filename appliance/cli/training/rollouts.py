@@ -1,14 +1,15 @@
-"""`assay rollouts`: the model's attempts in its own words, with their verdicts."""
+"""`assay rollouts` and `assay prune`: the model's attempts in its own words, and how old ones are dropped."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.shell.named import RolloutId
-from appliance.cli.shell.options import Data, Json, Limit, client_of
-from appliance.cli.show.printing import points, short, show_fields, show_json, show_line, show_records
+from appliance.cli.shell.options import Limit, api_client
+from appliance.cli.show.printing import Output, points, prints, short, show_fields, show_line, show_table
 from appliance.client.api_client import ApiClient
 from appliance.client.messages import RolloutDetail, RolloutView
 from appliance.records.rollouts import Purpose
@@ -16,14 +17,18 @@ from appliance.records.training import RolloutFilter
 from appliance.text.printable import printable
 from verifiers.contract.verdict import Outcome
 
+if TYPE_CHECKING:
+    from appliance.client.retention import Pruned
+
+
 CALL_CHARS = 400
 
 app = typer.Typer(help="List and show the model's attempts.", no_args_is_help=True)
 
 
 @app.command("ls")
+@prints
 def ls(
-    context: typer.Context,
     cycle: Annotated[str | None, typer.Option("--cycle", help="Only this cycle, by its id or a prefix.")] = None,
     job: Annotated[str | None, typer.Option("--job", help="Only this job, by its id or a prefix.")] = None,
     purpose: Annotated[Purpose | None, typer.Option("--purpose", help="Only this purpose.")] = None,
@@ -31,24 +36,24 @@ def ls(
     verdict: Annotated[Outcome | None, typer.Option("--verdict", help="Only this verdict.")] = None,
     before: Annotated[str | None, typer.Option("--before", metavar="ID", help="Continue after this rollout.")] = None,
     limit: Limit = 20,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[Sequence[RolloutView]]:
     """List the rollouts that match all given options, newest first.
 
     Example: assay rollouts ls --verdict fail --family linear --limit 10
     """
     where = RolloutFilter(cycle=cycle, job=job, purpose=purpose, family=family, outcome=verdict, before=before)
-    api = client_of(context, data)
+    api = api_client()
     found = api.rollouts(where, limit=limit)
-    show_records(
-        found,
+    return Output(found, lambda: _show_list(found, limit, "" if found else _nothing(api, where)))
+
+
+def _show_list(found: list[RolloutView], limit: int, empty: str) -> None:
+    show_table(
         ("rollout", "verdict", "family", "calls", "answer"),
-        lambda one: (one.id, one.verdict.outcome.value, one.family, len(one.calls), _answer(one)),
-        empty="" if found else _nothing(api, where),
-        as_json=as_json,
+        [(one.id, one.verdict.outcome.value, one.family, len(one.calls), _answer(one)) for one in found],
+        empty=empty,
     )
-    if len(found) == limit and limit and not as_json:
+    if len(found) == limit:
         show_line(f"for older ones add --before {found[-1].id}")
 
 
@@ -67,13 +72,14 @@ def _nothing(api: ApiClient, where: RolloutFilter) -> str:
 
 
 @app.command("show")
-def show(context: typer.Context, rollout: RolloutId, data: Data = None, as_json: Json = False) -> None:
+@prints
+def show(rollout: RolloutId) -> Output[RolloutDetail]:
     """Show one attempt: question, model text, tool results, and verdict.
 
     Example: assay rollouts show night-20261124t020000-9c1d.train.3.5be1.0
     """
-    detail = client_of(context, data).rollout(rollout)
-    show_json(detail) if as_json else show_detail(detail)
+    detail = api_client().rollout(rollout)
+    return Output(detail, lambda: show_detail(detail))
 
 
 def show_detail(detail: RolloutDetail) -> None:
@@ -132,3 +138,30 @@ def _show_calls(one: RolloutView) -> None:
 
 def _answer(one: RolloutView) -> str:
     return one.answer if one.answer is not None else f"none: {one.answers} final answers, ended by {one.ended.value}"
+
+
+NIGHTS = 30
+
+
+@prints
+def prune(
+    nights: Annotated[
+        int, typer.Option("--nights", min=1, max=100_000, help="Number of newest cycles that keep everything.")
+    ] = NIGHTS,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be dropped, and drop nothing.")] = False,
+) -> Output[Pruned]:
+    """Drop the tokens of old training rollouts from the ledger.
+
+    Code and results of their calls go with them. Verdicts, answers, evaluations, decisions, approvals, bundles and the
+    audit log stay. The file keeps its size; the space is reused for new records. `retention.training_nights` does this
+    after each cycle. `assay curriculum audit` can no longer compare dropped tool results; it reports that and is not
+    clean.
+
+    Example: assay prune --nights 30 --dry-run
+    """
+    from appliance.client.retention import Prune
+
+    found = api_client().prune(Prune(nights=nights, dry_run=dry_run))
+    verb = "would be dropped" if dry_run else "are dropped"
+    of = f"{found.rollouts} rollouts of {len(found.cycles)} cycles"
+    return Output(found, f"the tokens of {of} {verb}: {found.bytes / 2**20:.1f} MiB")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
+from pydantic import RootModel
 
-from appliance.cli.shell.options import Data, Json, client_of
-from appliance.cli.show.printing import short_cycle, show_fields, show_json, show_line, show_table
+from appliance.cli.shell.options import api_client
+from appliance.cli.show.printing import Output, prints, short_cycle, show_fields, show_table
 from appliance.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -18,28 +19,28 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Show, pause and resume the schedule of nights.", no_args_is_help=True)
 
 
+class NoticesDocument(RootModel[dict[str, str]]):
+    """Reason for each channel why a notice did not arrive; empty for one that did."""
+
+
 @app.command("show")
+@prints
 def show(
-    context: typer.Context,
     limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="Number of coming and of past nights.")] = 7,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[ScheduleView]:
     """Show the next and the last nights, in the schedule's time zone."""
-    found = client_of(context, data).schedule(limit)
-    show_json(found) if as_json else _show(found)
+    found = api_client().schedule(limit)
+    return Output(found, lambda: _show(found))
 
 
 @app.command("pause")
+@prints
 def pause(
-    context: typer.Context,
     until: Annotated[
         str | None,
         typer.Option("--until", metavar="TIME", help="8h, 3d, or an ISO 8601 time (default: until you resume)."),
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[ScheduleView]:
     """Pause all nights. A running one stops at the end of its step; its cycle continues when nights resume.
 
     Example: assay schedule pause --until 3d
@@ -48,44 +49,33 @@ def pause(
     from appliance.client.nights import PauseSchedule
 
     moment = deadline_of(until, datetime.now().astimezone(), "the end of the pause")
-    found = client_of(context, data).pause_schedule(PauseSchedule(until=moment or ""))
-    if as_json:
-        show_json(found)
-    else:
-        show_line(
-            f"nights are paused until {found.until}"
-            if found.until
-            else "nights are paused: end it with `assay schedule resume`"
-        )
+    found = api_client().pause_schedule(PauseSchedule(until=moment or ""))
+    until_when = f" until {found.until}" if found.until else ": end it with `assay schedule resume`"
+    return Output(found, f"nights are paused{until_when}")
 
 
 @app.command("resume")
-def resume(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+@prints
+def resume() -> Output[ScheduleView]:
     """End the pause."""
-    found = client_of(context, data).resume_schedule()
-    if as_json:
-        show_json(found)
-    else:
-        next_one = found.coming[0].opens if found.coming else ""
-        show_line(f"nights resume; the next opens at {next_one}" if next_one else "nights resume; none is scheduled")
+    found = api_client().resume_schedule()
+    then = (
+        f"the next opens at {found.coming[0].opens}" if found.coming and found.coming[0].opens else "none is scheduled"
+    )
+    return Output(found, f"nights resume; {then}")
 
 
 @app.command("notify")
-def notify(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+@prints
+def notify() -> Output[NoticesDocument]:
     """Send a test notice each way that `[report]` configures. Exit code 0 if all arrived, 2 if none is configured, 5 if
     one failed."""
-    failed = client_of(context, data).try_notices().failed
+    failed = api_client().try_notices().failed
     if not failed:
         raise UsageError("[report] configures no notices", "see docs/nights.md, Notices, for examples")
-    if as_json:
-        from appliance.cli.documents.data import NoticesDocument
-
-        show_json(NoticesDocument(dict(failed)))
-    else:
-        rows = [(name, why or "sent") for name, why in failed.items()]
-        show_table(("way", "result"), rows, empty="")
-    if any(failed.values()):
-        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+    rows = [(name, why or "sent") for name, why in failed.items()]
+    code = ExitCode.INFRASTRUCTURE if any(failed.values()) else ExitCode.OK
+    return Output(NoticesDocument(dict(failed)), lambda: show_table(("way", "result"), rows, empty=""), code)
 
 
 def _show(found: ScheduleView) -> None:

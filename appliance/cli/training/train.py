@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, Seed, client_of, settings_of
-from appliance.cli.show.printing import show_fields, show_json, show_line, show_table
+from appliance.cli.shell.options import Seed, api_client, read_settings
+from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_table
 from appliance.text.printable import printable
+from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,8 +27,17 @@ RECENT = 200
 ELSEWHERE = "learners are on a host of the cluster"
 
 
+class TrainingPlan(FrozenModel):
+    name: str
+    about: str
+    digest: str
+    stages: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+    """Values that were scaled down to fit."""
+
+
+@prints
 def train(
-    context: typer.Context,
     recipe: Annotated[
         str, typer.Option("--recipe", metavar="FILE", help="Recipe file, or a shipped recipe: seedling, rstar2-agent.")
     ],
@@ -39,9 +49,7 @@ def train(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan of the stages without starting.")] = False,
     seed: Seed = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[Cycle | Annotated[TrainingPlan, "with --dry-run"]]:
     """Train in stages: SFT, RL with growing budgets, distillation.
 
     The daemon runs it as a cycle: the last stage's model is evaluated and decided on like a night's candidate. A stage
@@ -52,13 +60,13 @@ def train(
     Example: assay train --recipe seedling --dry-run
     """
     from appliance.errors import ExitCode, UsageError
-    from appliance.planning.training_recipes import read_recipe, scaled, too_large
+    from appliance.planning.training_recipes import plan_json, read_recipe, scaled, too_large
 
     if resume and seed is not None:
         raise UsageError(
             "--seed and --resume cannot be combined: a resumed training keeps its seed", "omit one of them"
         )
-    settings = settings_of(context, data)
+    settings = read_settings()
     found = read_recipe(recipe, settings.recipe)
     elsewhere = settings.placement.learners == "cluster"
     if found.scale and elsewhere:
@@ -70,20 +78,19 @@ def train(
     if not resume:
         _require_conversations(found)
     if dry_run:
-        _show_plan(found, settings, as_json)
         large = not elsewhere and too_large(found.stages, *_where(settings, found))
-        raise typer.Exit(ExitCode.FAILED_VERDICT if large else ExitCode.OK)
+        plan = TrainingPlan(**plan_json(found), about=found.about, notes=found.notes)
+        code = ExitCode.FAILED_VERDICT if large else ExitCode.OK
+        return Output(plan, lambda: _show_plan(found, settings), code)
     if not resume:
         _say_scaled(found, settings)
-    api = client_of(context, data)
+    api = api_client()
     cycle = _resumed(api, found) if resume else _started(api, found, seed)
-    if as_json:
-        show_json(cycle)
-    else:
-        show_line(
-            f"cycle {cycle.id} {'continues' if resume else 'is running'} (seed {cycle.seed}, phase {cycle.phase})"
-        )
-        show_line("follow it with `assay cycle watch`, cancel it with `assay cycle cancel ID`")
+    lines = [
+        f"cycle {cycle.id} {'continues' if resume else 'is running'} (seed {cycle.seed}, phase {cycle.phase})",
+        "follow it with `assay cycle watch`, cancel it with `assay cycle cancel ID`",
+    ]
+    return Output(cycle, lines)
 
 
 def _require_conversations(recipe: StagedRecipe) -> None:
@@ -183,15 +190,10 @@ def _where(settings: Settings, recipe: StagedRecipe) -> tuple[Shape, Hardware, L
     return shape_named(settings, "")[1], machine, layout_of(settings, machine), teachers
 
 
-def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
+def _show_plan(recipe: StagedRecipe, settings: Settings) -> None:
     from appliance.cli.machine.plan import shape_named
-    from appliance.planning.training_recipes import COLUMNS, plan_json, rows_of
+    from appliance.planning.training_recipes import COLUMNS, rows_of
 
-    if as_json:
-        from appliance.cli.documents.models import TrainingPlan
-
-        show_json(TrainingPlan(**plan_json(recipe), about=recipe.about, notes=recipe.notes))
-        return
     name, _ = shape_named(settings, "")
     evaluation = recipe.stages[-1].recipe.evaluation
     show_fields(

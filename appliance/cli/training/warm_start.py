@@ -9,27 +9,29 @@ from __future__ import annotations
 import hashlib
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, settings_of
-from appliance.cli.show.printing import show_fields, show_json, show_line, show_table
+from appliance.cli.models.evaluate import Tasksets, Temperature
+from appliance.cli.shell.options import read_settings
+from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_table
 from appliance.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from appliance.worker.sft.warm_set import WarmSetManifest
 
 CONVERSATIONS, MANIFEST = "conversations.jsonl", "manifest.json"
 
 
+@prints
 def warm_start(
-    context: typer.Context,
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="The teacher: an OpenAI-compatible API on this machine.")
     ],
     model: Annotated[str, typer.Option("--model", metavar="NAME", help="The teacher's model name at the endpoint.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the set; must not exist.")],
-    tasksets: Annotated[
-        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Taskset (repeatable; default: the recipe's).")
-    ] = None,
+    tasksets: Tasksets = None,
     tasks: Annotated[int, typer.Option("--tasks", min=1, max=100_000, help="Questions for the teacher.")] = 64,
     samples: Annotated[int, typer.Option("--samples", min=1, max=1024, help="Attempts at each question.")] = 4,
     answers: Annotated[int, typer.Option("--answers", min=1, help="Verified answers kept per question.")] = 4,
@@ -43,14 +45,10 @@ def warm_start(
         list[Path] | None,
         typer.Option("--against", metavar="DIR", help="Exclude this evaluation's questions (repeatable)."),
     ] = None,
-    temperature: Annotated[
-        float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")
-    ] = 1.0,
+    temperature: Temperature = 1.0,
     tokens: Annotated[int, typer.Option("--max-tokens", min=16, help="Tokens of a turn.")] = 1024,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the questions.")] = 0,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[WarmSetManifest]:
     """Let a teacher answer training questions, verify the answers, and keep a set for a stage of SFT.
 
     The teacher may be the champion, served on this machine. Exit code 0 for a set, 1 if nothing was verified, 2 for an
@@ -79,7 +77,7 @@ def warm_start(
     from runtime.profile import BackendName
     from verifiers.checker import Checker
 
-    settings = settings_of(context, data)
+    settings = read_settings()
     if out.exists():
         raise UsageError(f"{out} already exists", "name another folder")
     named = tuple(dict.fromkeys(tasksets or settings.recipe.tasksets))
@@ -99,7 +97,7 @@ def warm_start(
         base_url=endpoint, model=model, tasks=tasks, samples=samples, temperature=temperature, max_tokens=tokens
     )
     stream = TaskStream(Split.TRAIN, seed, frozenset(asked), tasksets=named).tasks(0, tasks)
-    policy, runtime = load_policy(settings.data), broker_target.find(context, data).settings
+    policy, runtime = load_policy(settings.data), broker_target.find().settings
     budget = settings.recipe.agent
     with ExitStack() as held:
         pool = held.enter_context(broker_target.sessions(runtime))
@@ -136,9 +134,8 @@ def warm_start(
         out.mkdir(parents=True)
         (out / CONVERSATIONS).write_bytes(content)
         (out / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
-    if as_json:
-        show_json(manifest)
-    else:
+
+    def show() -> None:
         show_fields([("asked", manifest.recorded), ("kept", manifest.kept), ("questions", manifest.questions)])
         show_table(("dropped", ""), list(manifest.dropped.items()), empty="nothing was dropped")
         if tried.lost:
@@ -147,5 +144,6 @@ def warm_start(
             show_line(f'{out / CONVERSATIONS}: use it in a stage of `assay train` with data = "file"')
         else:
             show_line("nothing was verified or written")
+
     broke = ExitCode.INFRASTRUCTURE if tally.lost else ExitCode.FAILED_VERDICT
-    raise typer.Exit(ExitCode.OK if kept and not tried.down else broke)
+    return Output(manifest, show, ExitCode.OK if kept and not tried.down else broke)

@@ -11,8 +11,8 @@ import pytest
 from broken_models import HARMS, sound
 from forked_commands import run_forked
 
-from appliance.cli.documents.doctor_checks import CheckGrade
 from appliance.cli.machine import doctor
+from appliance.cli.machine.doctor_checks import CheckGrade
 from appliance.config.configuration import Settings
 
 

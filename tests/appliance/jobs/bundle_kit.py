@@ -17,6 +17,8 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from printed_json import check_printed
 
+from appliance.cli.jobs.verify import verify as verified
+from appliance.cli.show.printing import show_json, show_lines
 from appliance.jobs.attestation import seal_of, write_seal
 from appliance.jobs.bundle import write_bundle
 from appliance.jobs.layout import BundleError
@@ -168,3 +170,10 @@ def clean(tmp_path: Path, bundle: Path, *options: str) -> tuple[int, dict[str, A
     assert list(work.iterdir()) == []
     assert {path.name for path in home.iterdir()} <= {".cache"}
     return ended.returncode, json.loads(ended.stdout)
+
+
+def verify(path: Path, *, json_out: bool, **options: Any) -> int:
+    """Prints what `assay verify` says of a bundle, and returns its exit code."""
+    found = verified(path, **options)
+    show_json(found.document) if json_out else show_lines(found.text)
+    return found.code

@@ -12,12 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bundle_kit import KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERSIONS, clean, sealed
+from bundle_kit import KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERSIONS, clean, sealed, verify
 from forked_commands import ForkedCommand
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from appliance.cli.jobs.verify import verify
 from appliance.jobs import check, layout
 from appliance.jobs.attestation import write_seal
 from appliance.jobs.bundle import UNFINISHED, pack, write_bundle

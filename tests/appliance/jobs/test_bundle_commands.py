@@ -8,11 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-from bundle_kit import KEY, SPEC, VERDICT, sealed, signer
+from bundle_kit import KEY, SPEC, VERDICT, sealed, signer, verify
 from printed_json import check_printed
 from typer.testing import CliRunner
 
-from appliance.cli.jobs.verify import verify
 from appliance.cli.jobs.watch import show_job
 from appliance.cli.main import app
 from appliance.client.messages import JobDetail

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from bundle_kit import AT, KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERDICT, VERSIONS, sealed, signer
+from bundle_kit import AT, KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERDICT, VERSIONS, sealed, signer, verify
 
 from appliance import __version__
-from appliance.cli.jobs.verify import _validation_beside, verify
+from appliance.cli.jobs.verify import _validation_beside
 from appliance.jobs import check
 from appliance.jobs.bundle import write_bundle
 from appliance.jobs.layout import TranscriptEntry, canonical

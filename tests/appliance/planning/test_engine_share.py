@@ -112,9 +112,9 @@ def test_each_way_of_training_is_planned_with_what_it_leaves_itself() -> None:
     report = _report(settings(), SMALL, WORKSTATION)
     assert (report.configured.fits, "but vLLM needs at least" in report.share) == (False, True)
     for row, way in zip(report.rows, planning.ways(Recipe().training, gpu=True), strict=True):
-        taken = way.model_copy(update={"micro_batch_tokens": row["micro_batch_tokens"]})
+        taken = way.model_copy(update={"micro_batch_tokens": row.micro_batch_tokens})
         share = share_of(settings(), SMALL, [Way(taken, Recipe().agent.max_tokens)])
-        assert (row["fits"], row["engine_share"]) == (True, pytest.approx(share))
+        assert (row.fits, row.engine_share) == (True, pytest.approx(share))
     assert _advice(report).startswith("this fits")
 
 

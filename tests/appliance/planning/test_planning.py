@@ -232,7 +232,7 @@ def test_the_advice_is_a_way_that_fits_where_one_conversation_is_the_largest_pas
     machine = Hardware(memory=taken, cores=2)
     assert largest_pass(EMBEDDED, machine, least, tokens, rows) == tokens
     report = _report(settings, EMBEDDED, machine)
-    assert report.rows[0]["fits"]
+    assert report.rows[0].fits
     assert f"micro_batch_tokens = {tokens}," in _advice(report)
 
 
@@ -289,7 +289,7 @@ def test_what_a_model_does_not_read_does_not_fit() -> None:
     assert (found.fits, found.needed < found.available) == (False, True)
     settings = Settings.model_validate({"data": "unused", "recipe": {"agent": {"max_tokens": EMBEDDED.positions + 1}}})
     report = _report(settings, EMBEDDED, LAPTOP)
-    assert not any(row["fits"] for row in report.rows)
+    assert not any(row.fits for row in report.rows)
     assert f"recipe.agent.max_tokens to at most {EMBEDDED.positions}" in _advice(report)
 
 
@@ -373,7 +373,7 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
     report = _report(settings(one), llama(8.0), FOUR)
     assert (report.configured.fits, report.fewest_learners) == (False, 3)
     row = report.rows[1]
-    assert (row["method"], row["fits"], row["fewest_learners"]) == ("full", False, 3)
+    assert (row.method, row.fits, row.fewest_learners) == ("full", False, 3)
     assert "2 learners, a GPU each; 1 engine, held by 2 GPUs, separate from" in _assumed(Layout(2, 1, 2, 2), 4)
     apart = layout_of(settings(VllmSettings(gpus=(1, 2, 3)), engines=3), FOUR)
     assert (apart, apart.together) == (Layout(1, 3, 1, 3, Vllm()), 1)

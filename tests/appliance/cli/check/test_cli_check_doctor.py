@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.metadata
 from pathlib import Path
 
-from appliance.cli.documents.doctor_checks import CheckGrade, failed, ok
 from appliance.cli.machine.doctor import lean, programs, verifiers
+from appliance.cli.machine.doctor_checks import CheckGrade, failed, ok
 from verifiers.lean.toolchain import Toolchain
 
 

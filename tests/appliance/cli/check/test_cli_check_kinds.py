@@ -225,9 +225,7 @@ def test_what_cannot_be_asked_ends_with_2(checked, arguments, message) -> None:
 
 
 def test_what_this_machine_lacks_is_said_with_what_to_do_about_it(capsys) -> None:
-    show_verdict(
-        lost("no Lean is installed", "put one in LEAN_TOOLCHAIN").verdict("lean", "4"), evidence=False, as_json=False
-    )
+    show_verdict(lost("no Lean is installed", "put one in LEAN_TOOLCHAIN").verdict("lean", "4"), evidence=False)
     assert capsys.readouterr().out.splitlines()[-1] == "  put one in LEAN_TOOLCHAIN"
 
 

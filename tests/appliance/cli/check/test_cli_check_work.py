@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -68,36 +67,36 @@ def outcomes(out: Path) -> list[object]:
     return [found[name] for name in sorted(found)]  # type: ignore[type-var]
 
 
-def test_pairs_without_a_verdict_at_the_end_are_tried_again_and_others_are_not(tmp_path, capsys) -> None:
+def test_pairs_without_a_verdict_at_the_end_are_tried_again_and_others_are_not(tmp_path) -> None:
     asked = job(tmp_path, 40)
-    assert check_pairs(Place(range(30, 40)), asked, as_json=True) is ExitCode.INFRASTRUCTURE
+    assert check_pairs(Place(range(30, 40)), asked).code is ExitCode.INFRASTRUCTURE
     assert outcomes(asked.run.out) == ["pass"] * 30 + ["infra_error"] * 10
     again = Place(range(0))
-    assert check_pairs(again, asked, as_json=True) is ExitCode.OK
+    continued = check_pairs(again, asked)
     assert again.asked == [str(n) for n in range(30, 40)]
     assert outcomes(asked.run.out) == ["pass"] * 40
-    totals = json.loads(capsys.readouterr().out.split("\n}\n")[1] + "\n}")
-    assert (totals["pass"], totals["checked_now"]) == (40, 10)
+    totals = continued.document
+    assert (continued.code, totals.passed, totals.checked_now) == (ExitCode.OK, 40, 10)
 
 
-def test_pairs_without_a_verdict_among_others_are_tried_again_in_their_order(tmp_path, capsys) -> None:
+def test_pairs_without_a_verdict_among_others_are_tried_again_in_their_order(tmp_path) -> None:
     asked = job(tmp_path, 60)
     out = asked.run.out
     assert out is not None
     first = Place(range(7, 9))
-    assert check_pairs(first, asked, as_json=False) is ExitCode.INFRASTRUCTURE
+    assert check_pairs(first, asked).code is ExitCode.INFRASTRUCTURE
     assert outcomes(out) == ["pass"] * 7 + ["infra_error"] * 2 + ["pass"] * 51
     lines = out.read_bytes().splitlines(keepends=True)
     out.write_bytes(b"".join(lines[:40]))  # as if it had been killed there
-    capsys.readouterr()
     again = Place(range(8, 9))
-    assert check_pairs(again, asked, as_json=True) is ExitCode.INFRASTRUCTURE
+    continued = check_pairs(again, asked)
     assert again.asked == ["7", "8", *map(str, range(40, 60))]
     assert outcomes(out) == ["pass"] * 8 + ["infra_error"] + ["pass"] * 51
-    totals = json.loads(capsys.readouterr().out)
-    assert (totals["pairs"], totals["pass"], totals["infra_error"], totals["checked_now"]) == (60, 59, 1, 22)
+    totals = continued.document
+    assert (continued.code, totals.pairs, totals.passed) == (ExitCode.INFRASTRUCTURE, 60, 59)
+    assert (totals.infra_error, totals.checked_now) == (1, 22)
     last = Place(range(0))
-    assert check_pairs(last, asked, as_json=False) is ExitCode.OK
+    assert check_pairs(last, asked).code is ExitCode.OK
     assert last.asked == ["8"]
     assert [line["id"] for line in results_of(out.read_text())][:40] == list(range(40))
     assert outcomes(out) == ["pass"] * 60
@@ -106,7 +105,7 @@ def test_pairs_without_a_verdict_among_others_are_tried_again_in_their_order(tmp
 def test_what_was_tried_again_is_kept_when_the_run_is_stopped(tmp_path) -> None:
     asked = job(tmp_path, 100)
     assert asked.run.out is not None
-    assert check_pairs(Place(range(0, 80, 2)), asked, as_json=False) is ExitCode.INFRASTRUCTURE
+    assert check_pairs(Place(range(0, 80, 2)), asked).code is ExitCode.INFRASTRUCTURE
 
     class Stopped(Place):
         def _verdict(self, submission: str) -> Verdict:
@@ -115,11 +114,11 @@ def test_what_was_tried_again_is_kept_when_the_run_is_stopped(tmp_path) -> None:
             return super()._verdict(submission)
 
     with pytest.raises(typer.Exit):
-        check_pairs(Stopped(range(0)), asked, as_json=False)
+        check_pairs(Stopped(range(0)), asked)
     found = outcomes(asked.run.out)
     assert len(found) == 100
     assert 0 < found.count("infra_error") < 40
-    assert check_pairs(Place(range(0)), asked, as_json=False) is ExitCode.OK
+    assert check_pairs(Place(range(0)), asked).code is ExitCode.OK
     assert outcomes(asked.run.out) == ["pass"] * 100
 
 
@@ -127,11 +126,11 @@ def test_a_run_gives_up_when_nothing_works_any_more(tmp_path) -> None:
     asked = job(tmp_path, 5_000)
     place = Place(range(100, 5_000))
     with pytest.raises(AssayError, match="got no verdict: the broker is gone") as caught:
-        check_pairs(place, asked, as_json=False)
+        check_pairs(place, asked)
     assert caught.value.code is ExitCode.INFRASTRUCTURE
     assert "run the same command again" in caught.value.hint
     assert len(place.asked) < 100 + check_work.MOST_BROKEN + 200
-    assert check_pairs(Place(range(0)), asked, as_json=False) is ExitCode.OK
+    assert check_pairs(Place(range(0)), asked).code is ExitCode.OK
     assert outcomes(asked.run.out) == ["pass"] * 5_000
 
 

@@ -132,7 +132,7 @@ def test_what_the_sampler_thinks_of_a_level_is_a_column(capsys: pytest.CaptureFi
 def test_rates_are_drawn_with_their_figures(tmp_path: Path) -> None:
     from PIL import Image
 
-    from appliance.cli.curriculum.plot import draw, shade
+    from appliance.cli.curriculum.stats import draw, shade
 
     lines = lines_of([counted("a", 0, 0), counted("b", 0, 10), counted("b", 1, 5, family="x\x1b[2J" * 30)])
     draw(tmp_path / "a.png", ["a", "b"], lines)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.cli.shell.own_use import how_to_train
+from appliance.cli.curriculum.add import how_to_train
 from appliance.config.configuration import Settings
 
 SEVEN = '["arithmetic", "divisors", "powers", "counting", "sequences", "digits", "linear", "own/mine"]'

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 
-import pytest
-
-from appliance.cli.jobs.watch import JobProgress, ended_code
+from appliance.cli.jobs.watch import JobProgress, changes_of, ended_code, line_of
+from appliance.client.messages import JobDetail
 from appliance.records.jobs import Job, JobState
 from verifiers.answers.spec import AnswerSpec
 
@@ -30,29 +28,21 @@ SEEN = [
 ]
 
 
-def shown(capsys: pytest.CaptureFixture[str], *, as_json: bool, live: bool) -> str:
-    with closing(JobProgress(as_json=as_json, live=live)) as progress:
-        for one in SEEN:
-            progress.show(one)
-    return capsys.readouterr().out
-
-
-def test_away_from_a_terminal_each_change_is_a_line_and_seconds_are_none(capsys) -> None:
-    assert shown(capsys, as_json=False, live=False).splitlines() == [
+def test_away_from_a_terminal_each_change_is_a_line_and_seconds_are_none() -> None:
+    details = [JobDetail(job=one, artifact=None, bundle=None) for one in SEEN]
+    assert [line_of(detail.job) for detail in changes_of(details)] == [
         "queued, waits",
-        "running, solver z3\\x1b[2J",
+        "running, solver z3\x1b[2J",
         "running, attempt 1 of 16, 3 tries done",
         "solved, 4 tries done",
     ]
 
 
-def test_for_a_program_each_change_is_a_line_of_json(capsys) -> None:
-    states = [json.loads(line)["state"] for line in shown(capsys, as_json=True, live=True).splitlines()]
-    assert states == ["queued", "running", "running", "solved"]
-
-
 def test_on_a_terminal_one_line_changes_with_the_seconds_and_is_gone_at_the_end(capsys) -> None:
-    out = shown(capsys, as_json=False, live=True)
+    with closing(JobProgress()) as progress:
+        for one in SEEN:
+            progress.show(one)
+    out = capsys.readouterr().out
     assert "\n" not in out
     assert "running, attempt 1 of 16, 3 tries done, 3 s" in out
     assert "\x1b" not in out.replace("\x1b[K", "")

@@ -15,8 +15,8 @@ import guest_roots as building
 import pytest
 from forked_commands import run_forked
 
-from appliance.cli.documents.doctor_checks import PAGES, CheckGrade, ok, warning
 from appliance.cli.machine import doctor
+from appliance.cli.machine.doctor_checks import PAGES, CheckGrade, ok, warning
 from appliance.cli.machine.doctor_gpus import others
 from appliance.cli.machine.doctor_isolation import self_test
 from appliance.config.configuration import ModelSettings, Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from appliance.cli.documents.doctor_checks import CheckGrade, DoctorCheck
+from appliance.cli.machine.doctor_checks import CheckGrade, DoctorCheck
 from appliance.cli.machine.doctor_cluster import cluster, line
 from appliance.config.configuration import Settings
 from runtime.cluster import HostLine

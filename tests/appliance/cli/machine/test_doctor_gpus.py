@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.cli.documents.doctor_checks import CheckGrade
+from appliance.cli.machine.doctor_checks import CheckGrade
 from appliance.cli.machine.doctor_gpus import Probed, ask, gpus, others, peers, probe, ptrace, shared_memory
 from appliance.planning.hardware import read_gpus
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import guest_roots as building
 import pytest
-import typer
 from sandbox_commands import ASSAY, broker_settings, environ, here, run
 from typer.testing import CliRunner
 
 from appliance.cli.main import app
 from appliance.cli.shell import broker_target
+from appliance.cli.shell.options import DATA
 from appliance.errors import AssayError, ExitCode
 from runtime.backends.lease import state_mark
 from runtime.sandbox import Limits
@@ -248,9 +248,9 @@ def test_without_a_broker_there_is_nothing_to_ask(tmp_path: Path, command: str) 
 
 def test_without_a_broker_and_without_root_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    context = typer.Context(typer.main.get_command(typer.Typer(callback=lambda: None)))
+    DATA.set(tmp_path)
     with pytest.raises(AssayError) as refused:
-        broker_target.find(context, tmp_path)
+        broker_target.find()
     assert refused.value.code is ExitCode.NOT_RUNNING
     assert "root" in refused.value.message
 

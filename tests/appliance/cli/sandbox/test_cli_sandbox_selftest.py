@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from sandbox_commands import here, run
 
 from appliance.cli.sandbox import selftest as sandbox_selftest
 from appliance.cli.shell import broker_target
+from appliance.cli.shell.options import DATA
+from appliance.cli.show.printing import show_lines
 from appliance.errors import ExitCode
 from runtime.conformance import bench_steps
 from runtime.errors import InfrastructureError
@@ -21,7 +22,8 @@ from runtime.profile import BackendName
 
 @pytest.fixture
 def target(served: Path) -> broker_target.BrokerTarget:
-    return broker_target.find(typer.Context(typer.main.get_command(typer.Typer(callback=lambda: None))), served)
+    DATA.set(served)
+    return broker_target.find()
 
 
 def test_every_backend_of_the_policy_is_examined_on_one_screen(served: Path) -> None:
@@ -62,9 +64,10 @@ def test_a_machine_where_nothing_holds_ends_with_1_and_says_what_was_seen(
     target: broker_target.BrokerTarget, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sandbox_selftest, "sessions", lambda settings: contextlib.nullcontext(NoSandboxes()))
-    code = sandbox_selftest.run_checks(target, "gvisor", quick=True, named="persist", as_json=False)
+    found = sandbox_selftest.run_checks(target, "gvisor", quick=True, named="persist")
+    show_lines(found.text)
     shown = capsys.readouterr().out
-    assert code is ExitCode.FAILED_VERDICT
+    assert found.code is ExitCode.FAILED_VERDICT
     assert "fail  gvisor: names persist" in shown
     assert "it ended at once: \\x1b[2J (Look.)" in shown
     assert "1 of 1 checks failed" in shown
@@ -87,13 +90,10 @@ FIGURES = {
 }
 
 
-def test_every_figure_is_measured(
-    target: broker_target.BrokerTarget, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_figure_is_measured(target: broker_target.BrokerTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     few = tuple(step._replace(quick_times=min(step.quick_times, 2)) for step in bench_steps(BackendName.GVISOR))
     monkeypatch.setattr(sandbox_selftest, "bench_steps", lambda _backend: few)
-    sandbox_selftest.run_bench(target, None, quick=True, as_json=True)
-    found = json.loads(capsys.readouterr().out)
+    found = sandbox_selftest.run_bench(target, None, quick=True).document.root
     assert set(found) >= FIGURES
     assert all(found[name] > 0 for name in FIGURES)
 

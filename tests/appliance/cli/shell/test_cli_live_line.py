@@ -20,7 +20,7 @@ at = "2026-05-01T12:00:00+00:00"
 spec = AnswerSpec(notation="digits", expected="6")
 job = Job(id="j", question="q", spec=spec, state=JobState.RUNNING, step=STEP, created=at, updated=at)
 print("job j is queued")
-with closing(JobProgress(as_json=False)) as progress:
+with closing(JobProgress()) as progress:
     for seconds in range(1, 5):
         step()
         progress.show(job.model_copy(update={"spent_seconds": float(seconds), "tries_done": seconds}))

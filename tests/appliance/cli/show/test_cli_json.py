@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -15,14 +16,15 @@ from sandbox_commands import environ, in_process
 
 from appliance.cli.demo.appliance import PASSPHRASE, DemoAppliance, demo_appliance
 from appliance.cli.main import app
-from appliance.cli.show import reference as json_reference
-from appliance.cli.show.outputs import OUTPUTS, schema_of
+from appliance.cli.show.docs import definitions, said_of, type_of
 from appliance.cli.show.printing import show_json_line
+from appliance.cli.show.schema import all_outputs, schema_of
 from appliance.gateway.sessions import SaidText
 from policies.contract.decision import Decision
 from policies.policy import read_content
 
 ROOT = Path(__file__).parents[4]
+OUTPUTS = all_outputs(imported=False)
 FIELDS = Path(__file__).with_name("json_fields.txt")
 
 SERVES = "serves until it is ended"
@@ -96,10 +98,28 @@ def test_a_command_without_json_says_why_here_and_every_other_one_has_a_schema()
     assert set(commands) - has == set(WITHOUT)
 
 
+def fields() -> list[str]:
+    """Lists everything printed with `--json`. One line per command and document, per field with its type, and per value
+    of an enumeration."""
+    printed = [
+        f"{words}: {said_of(output)}".rstrip() for words, outputs in sorted(OUTPUTS.items()) for output in outputs
+    ]
+    return printed + [f"{name}.{part}" for name, schema in definitions().items() for part in _parts(schema)]
+
+
+def _parts(schema: dict[str, Any]) -> Iterator[str]:
+    for name, one in schema.get("properties", {}).items():
+        yield f"{name}: {type_of(one)}"
+    for value in schema.get("enum", ()):
+        yield json.dumps(value)
+    if "properties" not in schema and "enum" not in schema:
+        yield f"*: {type_of(schema)}"
+
+
 def test_no_field_that_was_printed_once_is_gone_or_of_another_type() -> None:
-    before, now = set(FIELDS.read_text().splitlines()), set(json_reference.fields())
+    before, now = set(FIELDS.read_text().splitlines()), set(fields())
     assert sorted(before - now) == [], "fields are only added: programs read these"
-    assert sorted(now - before) == [], f"new: python -m appliance.cli.show.reference > {FIELDS.name}"
+    assert sorted(now - before) == [], f"new: add these lines to {FIELDS.name}"
 
 
 def test_a_schema_allows_further_fields_and_names_the_command() -> None:

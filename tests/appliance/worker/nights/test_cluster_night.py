@@ -22,7 +22,7 @@ import torch
 from ray_nodes import Nodes, standing
 from short_nights import FIXTURE, SHORT, cycle_of
 
-from appliance.cli.documents.doctor_checks import CheckGrade
+from appliance.cli.machine.doctor_checks import CheckGrade
 from appliance.cli.machine.doctor_cluster import members
 from appliance.config.configuration import Settings
 from appliance.daemon.service.decision import decide_cycle, next_phase

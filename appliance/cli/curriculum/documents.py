@@ -1,4 +1,4 @@
-"""Documents about tasks."""
+"""Documents about tasks whose parts are large to load; imported only when one is printed or described."""
 
 from __future__ import annotations
 
@@ -11,27 +11,6 @@ from appliance.curriculum.separation_audit import SeparationReport
 from curriculum.certification.certificate import Certificate
 from curriculum.contract.task import TaskMessage
 from runtime.model import FrozenModel
-
-
-class RefusedRow(FrozenModel):
-    origin: str
-    reason: str
-
-
-class AddedRows(FrozenModel):
-    name: str
-    """Name of the taskset."""
-    kept: bool
-    accepted: int
-    kinds: dict[str, int]
-    splits: dict[str, int]
-    refused: tuple[RefusedRow, ...]
-
-
-class CollectedDocument(FrozenModel):
-    taken: dict[str, str]
-    """Taskset by source of the task."""
-    refused: tuple[RefusedRow, ...]
 
 
 class SampledTask(FrozenModel):
@@ -85,26 +64,3 @@ class ReverifiedDocument(Reverification):
     @property
     def same(self) -> bool:
         return super().same
-
-
-class HarborFolder(FrozenModel):
-    name: str
-    files: int
-    judged_by: tuple[str, ...]
-    foreign: bool
-    """True if its score is a foreign reward and not a verdict."""
-    solution: bool
-    notes: tuple[str, ...]
-
-
-class ExportedTask(FrozenModel):
-    folder: str
-    topic: str
-    level: int
-
-
-class InstalledAdapter(FrozenModel):
-    name: str
-    packages: int
-    mib: int
-    folder: str
