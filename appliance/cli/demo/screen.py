@@ -13,15 +13,7 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, Rend
 from rich.control import Control
 from rich.padding import Padding
 from rich.panel import Panel
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.segment import ControlType, Segment
 from rich.table import Table
 from rich.text import Text
@@ -269,14 +261,14 @@ _MARKS = {"passed": "✓", "failed": "✗", "undecided": "?"}
 
 def _decision(report: DemoReport) -> Group:
     table = Table.grid(padding=(0, 2, 0, 0))
-    for _ in range(3):
-        table.add_column()
+    table.add_column(overflow="fold", no_wrap=True)
+    table.add_column()
     for finding in report.findings:
         outcome = finding.outcome.value
+        figure, needed = figure_in_words(finding) or "-", needed_in_words(finding)
         table.add_row(
             Text(f"{_MARKS[outcome]} {finding.gate}", style=_STYLES[outcome]),
-            figure_in_words(finding) or "-",
-            Text(needed_in_words(finding), style="dim"),
+            Text.assemble(figure, (f", {needed}" if needed else "", "dim")),
         )
     verdict = Text(f"{report.decision}: {report.decision_reason}", style="bold")
     level = Text("[..]: at the gate's own level, which `assay model show` names", style="dim")

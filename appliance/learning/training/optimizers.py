@@ -19,8 +19,10 @@ MOMENTUM = 0.95
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Newton-Schulz polynomial a X + b X^3 + c X^5, which raises small singular values fastest (2502.16982)."""
 ITERATIONS = 5
-UPDATE_SIZE = 0.2
-"""Root mean square of an update per learning rate: AdamW's, so both share one rate (2502.16982)."""
+UPDATE_SIZE = 0.4
+"""Root mean square of a matrix's update per learning rate; AdamW's is half of it (2502.16982)."""
+MOMENT = "momentum"
+"""Name of the moment that Muon alone keeps."""
 
 
 class Muon(torch.optim.AdamW):
@@ -41,9 +43,9 @@ class Muon(torch.optim.AdamW):
         for parameter in group["params"]:
             gradient, parameter.grad = parameter.grad, None
             if gradient is not None:
-                if "momentum" not in self.state[parameter]:
-                    self.state[parameter]["momentum"] = torch.zeros_like(gradient)
-                momentum = self.state[parameter]["momentum"].lerp_(gradient, 1 - MOMENTUM)
+                if MOMENT not in self.state[parameter]:
+                    self.state[parameter][MOMENT] = torch.zeros_like(gradient)
+                momentum = self.state[parameter][MOMENT].lerp_(gradient, 1 - MOMENTUM)
                 direction = whole(gradient.lerp(momentum, MOMENTUM)).float()
                 wide = direction if direction.shape[0] <= direction.shape[1] else direction.T
                 directions[wide.shape[0], wide.shape[1]].append((parameter, wide))
