@@ -26,10 +26,10 @@ from appliance.inference.shards import like
 from appliance.learning.checkpoints import STATE, TRAINING, in_float32, save, without_weights
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, read_verified
+from appliance.learning.muon import MOMENT, Muon
 from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.tensor_file import TensorFile
 from appliance.learning.trained_weights import weights_of
-from appliance.learning.training.optimizers import MOMENT, Muon
 from appliance.records.record import Record
 from curriculum.seeds import derive
 from runtime.model import FrozenModel

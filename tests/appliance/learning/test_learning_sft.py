@@ -18,9 +18,9 @@ from appliance.inference.adapters import adapter_parameters, base_digest
 from appliance.learning.checkpoints import STATE
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
 from appliance.learning.folders import read_verified, write_folder
+from appliance.learning.muon import MOMENT, orthogonalised
 from appliance.learning.recipes.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.scoring import score
-from appliance.learning.training.optimizers import MOMENT, orthogonalised
 from appliance.learning.training.sft import CHUNK_BATCHES, FULL, NEW, Encoded, SftTrainer, encode
 from appliance.learning.training.updates import halving
 from appliance.rendering.markers import SEEDLING, MarkerRenderer
