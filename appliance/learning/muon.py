@@ -19,8 +19,8 @@ MOMENTUM = 0.95
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Newton-Schulz polynomial a X + b X^3 + c X^5, which raises small singular values fastest (2502.16982)."""
 ITERATIONS = 5
-UPDATE_SIZE = 0.4
-"""Root mean square of a matrix's update per learning rate; AdamW's is half of it (2502.16982)."""
+UPDATE_SIZE = 0.2
+"""Root mean square of a matrix's update per learning rate, as AdamW's, so both share one rate (2502.16982)."""
 MOMENT = "momentum"
 """Name of the moment that Muon alone keeps."""
 

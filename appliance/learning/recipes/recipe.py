@@ -105,7 +105,7 @@ class WarmStartRecipe(FiniteRecord):
     """Maximum steps of the warm start."""
     batch: Annotated[int, UnitName("demonstrations")] = Field(32, ge=1)
     """Demonstrations per step."""
-    learning_rate: Annotated[float, UnitName("per step")] = Field(3e-3, gt=0)
+    learning_rate: Annotated[float, UnitName("per step")] = Field(6e-3, gt=0)
     """Peak learning rate of the warm start."""
     warmup_steps: Annotated[int, UnitName("steps")] = Field(15, ge=0)
     """Steps in which the learning rate rises from 0."""

@@ -26,7 +26,7 @@ from rich.console import Console
 
 from appliance.audit.head_places import head_name
 from appliance.cli.demo.report import DemoReport, FamilyRow
-from appliance.cli.demo.screen import DemoProgress, RemainingTime, describe, left, screen
+from appliance.cli.demo.screen import SHARES, DemoProgress, RemainingTime, describe, left, screen
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import CycleState
 from appliance.records.events import Event
@@ -332,9 +332,11 @@ def test_how_long_the_rest_takes_follows_from_the_pace_here_also_where_it_goes_o
     quick = rest(5.0, event("phase", "prepare"), event("phase", "warm_start"), quarter, half)
     assert slow[:2] == [None, None]
     assert slow[3] == pytest.approx(4 * (quick[3] or 0))
-    assert slow[3] == pytest.approx((1 - 0.19) * 60 / 0.19)
+    prepared, warmed, trained = (SHARES[phase] for phase in ("prepare", "warm_start", "training"))
+    halfway = prepared + warmed / 2
+    assert slow[3] == pytest.approx((1 - halfway) * 60 / halfway)
     resumed = rest(10.0, event("note"), event("phase", "training"), event("step", step=5.0, steps=10.0))
-    assert resumed == [None, None, pytest.approx((1 - 0.37 - 0.245) * 10 / 0.245)]
+    assert resumed == [None, None, pytest.approx((1 - prepared - warmed - trained / 2) * 10 / (trained / 2))]
     begins = event("phase", "prepare"), event("phase", "warm_start")
     steady = [event("warm_start", step=float(step), steps=40.0) for step in range(1, 41)]
     now = [0.0]
@@ -343,7 +345,9 @@ def test_how_long_the_rest_takes_follows_from_the_pace_here_also_where_it_goes_o
     for number, one in enumerate((*begins, *steady)):
         told.append(remaining.seconds(one))
         now[0] += 5.0 if number < 20 else 20.0
-    assert told[41] == pytest.approx((1 - 0.37) * 20.0 / (0.36 / 40), rel=0.01), "what was quicker before is forgotten"
+    assert told[41] == pytest.approx((1 - prepared - warmed) * 20.0 / (warmed / 40), rel=0.01), (
+        "what was quicker before is forgotten"
+    )
     assert (left(20), left(80), left(300)) == ("less than a minute left", "about 1 minute left", "about 5 minutes left")
 
 
