@@ -345,7 +345,7 @@ def test_how_long_the_rest_takes_follows_from_the_pace_here_also_where_it_goes_o
     for number, one in enumerate((*begins, *steady)):
         told.append(remaining.seconds(one))
         now[0] += 5.0 if number < 20 else 20.0
-    assert told[41] == pytest.approx((1 - prepared - warmed) * 20.0 / (warmed / 40), rel=0.01), (
+    assert told[41] == pytest.approx((1 - prepared - warmed) * 800 / warmed, rel=0.01), (
         "what was quicker before is forgotten"
     )
     assert (left(20), left(80), left(300)) == ("less than a minute left", "about 1 minute left", "about 5 minutes left")
