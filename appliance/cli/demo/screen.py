@@ -26,7 +26,7 @@ from appliance.text.printable import printable
 
 PHASES = ("prepare", "warm_start", "training", "evaluation", "decision", "job", "verify")
 NAMES = {"warm_start": "warm start"}
-SHARES = {"prepare": 0.01, "warm_start": 0.36, "training": 0.49, "evaluation": 0.10, "decision": 0.0, "job": 0.04}
+SHARES = {"prepare": 0.01, "warm_start": 0.33, "training": 0.60, "evaluation": 0.04, "decision": 0.0, "job": 0.02}
 """Share of the total time by phase, as measured (benchmarks/README.md)."""
 PACE_SECONDS = 90.0
 """Length of the recent past that determines the current pace, in seconds."""
