@@ -25,6 +25,7 @@ from appliance.inference.adapters import has_adapter, like
 from appliance.learning.checkpoints import STATE, TRAINING, in_float32, save, without_weights
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, read_verified
+from appliance.learning.muon import MOMENT, Muon
 from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.trained_weights import TensorFile, weights_of
 from appliance.records.record import Record
@@ -34,6 +35,7 @@ from runtime.model import FrozenModel
 _RANDOM = "random.torch"
 _RANDOM_GPU = "random.cuda"
 """Present in checkpoints made on a GPU; a learner on the CPU ignores it."""
+_OTHER_OPTIMIZER = "give both stages the same training.optimizer, or reset the later stage's optimizer"
 _START_AGAIN = "resume with the original seed and recipe, or start again"
 
 
@@ -143,8 +145,8 @@ class Learner:
         return progress.notes
 
     def take_moments(self, folder: Path) -> None:
-        """Loads the optimizer state of another learner's checkpoint, of the same model and method. Raises
-        CheckpointError for a damaged folder or other weights."""
+        """Loads the optimizer state of another learner's checkpoint, of the same model, method and optimizer. Raises
+        CheckpointError for a damaged folder, other weights or another optimizer."""
         try:
             training = safetensors.torch.load(read_verified(folder)[TRAINING])
         except (KeyError, ValueError, safetensors.SafetensorError) as error:
@@ -155,6 +157,8 @@ class Learner:
             raise CheckpointError(
                 f"{folder} has optimizer state of unknown parameter {strangers[0]}", hint=_START_AGAIN
             )
+        if kept and isinstance(self._optimizer, Muon) is not any(key.startswith(f"{MOMENT}/") for key in kept):
+            raise CheckpointError(f"{folder} has the optimizer state of another optimizer", hint=_OTHER_OPTIMIZER)
         _load_optimizer(self.model, self._optimizer, kept)
 
     def _progress(self, notes: Mapping[str, Any]) -> LearnerProgress:

@@ -42,7 +42,7 @@ QUESTION = "find x with 7x+3=45"
 SPEC = PredicateSpec(predicate="7*x + 3 == 45", variable="x", domain="integer")
 """Check of the answer; nobody has to know the answer."""
 
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.5
 KEPT_ASIDE = "before"
 T = TypeVar("T")
 

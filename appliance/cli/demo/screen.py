@@ -7,21 +7,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, RenderableType, RenderHook, RenderResult
 from rich.control import Control
+from rich.padding import Padding
 from rich.panel import Panel
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.segment import ControlType, Segment
 from rich.table import Table
 from rich.text import Text
@@ -34,13 +26,11 @@ from appliance.text.printable import printable
 
 PHASES = ("prepare", "warm_start", "training", "evaluation", "decision", "job", "verify")
 NAMES = {"warm_start": "warm start"}
-SHARES = {"prepare": 0.01, "warm_start": 0.36, "training": 0.49, "evaluation": 0.10, "decision": 0.0, "job": 0.04}
+SHARES = {"prepare": 0.01, "warm_start": 0.33, "training": 0.60, "evaluation": 0.04, "decision": 0.0, "job": 0.02}
 """Share of the total time by phase, as measured (benchmarks/README.md)."""
 PACE_SECONDS = 90.0
 """Length of the recent past that determines the current pace, in seconds."""
 BAR = 16
-OTHERS = 1 + 11 + BAR + 7 + len("less than a minute left") + 5
-"""Characters of a line outside its note: sign, name, bar, clock, time left, and separating blanks."""
 ENOUGH = 0.02
 """Share of the work that must be done before the remaining time is estimated."""
 
@@ -81,19 +71,6 @@ def left(seconds: float) -> str:
     return "less than a minute left" if minutes < 1 else f"about {minutes} minute{'s' if minutes > 1 else ''} left"
 
 
-class NoteColumn(ProgressColumn):
-    """Progress column with the newest message, cut to the room of the other columns, which would shrink otherwise."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__()
-        self._console = console
-
-    def render(self, task: Task) -> Text:
-        text = Text(printable(str(task.fields["note"])), no_wrap=True)
-        text.truncate(max(1, self._console.width - OTHERS), overflow="ellipsis")
-        return text
-
-
 class LiveLines(Progress, RenderHook):
     """Progress lines that also clear rows created when a narrower terminal wraps them. Rich moves up only as many rows
     as it wrote lines."""
@@ -111,6 +88,13 @@ class LiveLines(Progress, RenderHook):
             super().stop()
         finally:
             self.console.pop_render_hook()
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Yields each phase's line, and below it the newest message, in whole words."""
+        for task in self.tasks:
+            yield self.make_tasks_table([task])
+            if note := task.fields["note"]:
+                yield Padding(Text(printable(str(note))), (0, 0, 0, 2))
 
     def get_renderable(self) -> RenderableType:
         return _MeasuredLines(super().get_renderable(), self._drawn)
@@ -162,7 +146,6 @@ class DemoProgress:
             TextColumn("{task.fields[name]:<11}"),
             BarColumn(bar_width=BAR),
             TimeElapsedColumn(),
-            NoteColumn(console),
             TextColumn("{task.fields[left]}", markup=False, style="dim"),
             console=console,
             disable=not self._live,
@@ -278,14 +261,14 @@ _MARKS = {"passed": "✓", "failed": "✗", "undecided": "?"}
 
 def _decision(report: DemoReport) -> Group:
     table = Table.grid(padding=(0, 2, 0, 0))
-    for _ in range(3):
-        table.add_column()
+    table.add_column(overflow="fold", no_wrap=True)
+    table.add_column()
     for finding in report.findings:
         outcome = finding.outcome.value
+        figure, needed = figure_in_words(finding) or "-", needed_in_words(finding)
         table.add_row(
             Text(f"{_MARKS[outcome]} {finding.gate}", style=_STYLES[outcome]),
-            figure_in_words(finding) or "-",
-            Text(needed_in_words(finding), style="dim"),
+            Text.assemble(figure, (f", {needed}" if needed else "", "dim")),
         )
     verdict = Text(f"{report.decision}: {report.decision_reason}", style="bold")
     level = Text("[..]: at the gate's own level, which `assay model show` names", style="dim")

@@ -154,15 +154,15 @@ class WarmStartRecipe(FiniteRecord):
     """Settings of SFT on generated traces, which teaches format and tool use; `right_choice` sets how often the right
     call is shown."""
 
-    steps: Annotated[int, UnitName("steps")] = Field(500, ge=1)
+    steps: Annotated[int, UnitName("steps")] = Field(300, ge=1)
     """Maximum steps of the warm start."""
-    batch: Annotated[int, UnitName("demonstrations")] = Field(64, ge=1)
+    batch: Annotated[int, UnitName("demonstrations")] = Field(32, ge=1)
     """Demonstrations per step."""
-    learning_rate: Annotated[float, UnitName("per step")] = Field(3e-3, gt=0)
+    learning_rate: Annotated[float, UnitName("per step")] = Field(6e-3, gt=0)
     """Peak learning rate of the warm start."""
-    warmup_steps: Annotated[int, UnitName("steps")] = Field(30, ge=0)
+    warmup_steps: Annotated[int, UnitName("steps")] = Field(15, ge=0)
     """Steps in which the learning rate rises from 0."""
-    demonstrations: Annotated[int, UnitName("demonstrations")] = Field(8000, ge=1)
+    demonstrations: Annotated[int, UnitName("demonstrations")] = Field(4000, ge=1)
     """Demonstrations generated in advance, to draw batches from."""
     right_choice: Annotated[float, UnitName("share")] = Field(0.6, ge=0, le=1)
     """Share of demonstrations with the operation that the question asks for; the others show another of its arity."""
@@ -170,18 +170,18 @@ class WarmStartRecipe(FiniteRecord):
     """Share of demonstrations with a failing call and its repair."""
     stop_at: Annotated[float, UnitName("share")] = Field(0.5, gt=0, le=1)
     """Sampled success on validation tasks at which the warm start ends."""
-    validate_every: Annotated[int, UnitName("steps")] = Field(150, ge=1)
+    validate_every: Annotated[int, UnitName("steps")] = Field(60, ge=1)
     """Steps between validations."""
     validation_items: Annotated[int, UnitName("tasks")] = Field(128, ge=1)
     """Tasks per validation."""
-    checkpoint_every: Annotated[int, UnitName("steps")] = Field(50, ge=1)
+    checkpoint_every: Annotated[int, UnitName("steps")] = Field(60, ge=1)
     """Steps between checkpoints, from which a stopped warm start resumes."""
 
 
 class TrainingRecipe(FiniteRecord):
-    steps: Annotated[int, UnitName("steps")] = Field(70, ge=0)
+    steps: Annotated[int, UnitName("steps")] = Field(60, ge=0)
     """Training steps per cycle."""
-    tasks_per_step: Annotated[int, UnitName("tasks")] = Field(24, ge=1)
+    tasks_per_step: Annotated[int, UnitName("tasks")] = Field(16, ge=1)
     """Tasks per step; the rollouts of a task form a group."""
     rollouts_per_task: Annotated[int, UnitName("rollouts")] = Field(16, ge=2)
     """Rollouts sampled per task: 2G of GRPO-RoC."""
@@ -211,11 +211,12 @@ class TrainingRecipe(FiniteRecord):
     """Packs rollouts without padding and without attention between them; otherwise they are padded."""
     micro_batch_tokens: Annotated[int, UnitName("tokens")] = Field(4096, ge=16)
     """Tokens per pass with packing; a longer rollout gets its own pass."""
-    optimizer: Literal["adamw", "adamw_8bit"] = "adamw"
-    """`adamw_8bit` stores the moments in 8 bits (bitsandbytes, 2110.02861), on an NVIDIA GPU, with one learner only."""
+    optimizer: Literal["adamw", "adamw_8bit", "muon"] = "adamw"
+    """`adamw_8bit` stores the moments in 8 bits (bitsandbytes, 2110.02861), on an NVIDIA GPU, with one learner only.
+    `muon` orthogonalises the updates of hidden matrices (2502.16982)."""
     objective: Annotated[str, AfterValidator(_known_objective)] = "dapo"
     """Loss to minimise: grpo, dapo, dr_grpo, gspo, cispo, dppo, max_rl or reinforce."""
-    learning_rate: Annotated[float, UnitName("per step")] = Field(3e-4, gt=0)
+    learning_rate: Annotated[float, UnitName("per step")] = Field(4e-4, gt=0)
     """Peak learning rate of the training."""
     warmup_steps: Annotated[int, UnitName("steps")] = Field(5, ge=0)
     """Steps in which the learning rate rises from 0."""

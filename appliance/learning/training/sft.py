@@ -33,6 +33,8 @@ FINAL_RATE = 0.1
 """Final learning rate, reached linearly, as a share of the peak."""
 FULL = TrainingRecipe()
 """All weights, in float32, in padded passes."""
+NEW = TrainingRecipe(optimizer="muon")
+"""The same for an untrained model, which learns in a third of AdamW's steps."""
 CHUNK_BATCHES = 16
 """Batches drawn together and sorted by length: less padding, still mixed from step to step."""
 

@@ -21,7 +21,7 @@ from appliance.learning.checkpoints import prune, step_folder
 from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.training.prepare import open_for
 from appliance.learning.training.ranked_trainer import RankedSft
-from appliance.learning.training.sft import FULL, Encoded, SftTrainer, encode
+from appliance.learning.training.sft import NEW, Encoded, SftTrainer, encode
 from appliance.learning.training.updates import halving
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
@@ -160,7 +160,7 @@ class SftRun:
         """Creates the trainer for supervised fine-tuning, in this process or in `context.ranks`. A seedling is always
         trained in full."""
         recipe, ranks, seed = self._setup.recipe, self._context.ranks, self._setup.seed
-        way = FULL if self._source is None else recipe.training
+        way = NEW if self._source is None else recipe.training
         model, warm = open_for(source, way), recipe.warm_start
         beside: dict[str, Any] = {"max_tokens": recipe.agent.max_tokens, "way": way, "companions": source}
         if ranks is None:

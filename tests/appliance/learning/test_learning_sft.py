@@ -18,9 +18,10 @@ from appliance.inference.adapters import adapter_parameters, base_digest
 from appliance.learning.checkpoints import STATE
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
 from appliance.learning.folders import read_verified, write_folder
+from appliance.learning.muon import MOMENT, orthogonalised
 from appliance.learning.recipes.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.scoring import score
-from appliance.learning.training.sft import CHUNK_BATCHES, Encoded, SftTrainer, encode
+from appliance.learning.training.sft import CHUNK_BATCHES, FULL, NEW, Encoded, SftTrainer, encode
 from appliance.learning.training.updates import halving
 from appliance.rendering.markers import SEEDLING, MarkerRenderer
 from appliance.rendering.renderer import Renderer
@@ -226,6 +227,36 @@ def test_an_adapter_learns_what_is_shown_and_goes_on_after_a_restart_bit_by_bit(
     assert all(torch.equal(one, theirs[name]) for name, one in mine.items())
     with pytest.raises(CheckpointError, match="an adapter for the base model"):
         SftTrainer(tiny_model(), demonstrations(9), recipe, 3, max_tokens=20, way=LORA).restore(tmp_path / "five")
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 24), (2, 16, 16)], ids=["wide", "square"])
+def test_an_orthogonalised_matrix_keeps_its_singular_vectors_and_no_direction_dominates(shape: tuple[int, ...]) -> None:
+    matrices = torch.randn(shape, generator=torch.Generator().manual_seed(3))
+    left, _, right = torch.linalg.svd(matrices, full_matrices=False)
+    inside = left.mT @ orthogonalised(matrices) @ right.mT
+    values = inside.diagonal(dim1=1, dim2=2)
+    assert values.min() > 0.3
+    assert values.max() < 1.4
+    assert (inside - torch.diag_embed(values)).abs().max() < 1e-3
+
+
+def test_a_new_model_learns_in_fewer_steps_and_goes_on_after_a_restart_bit_by_bit(tmp_path: Path) -> None:
+    def new(way: TrainingRecipe = NEW) -> SftTrainer:
+        return SftTrainer(tiny_model(), demonstrations(100), RECIPE, 3, max_tokens=20, way=way)
+
+    usual, whole, again = new(FULL), new(), new()
+    whole.run_steps(20)
+    whole.save(tmp_path / "half")
+    again.restore(tmp_path / "half")
+    losses = [learner.run_steps(20)["loss"] for learner in (whole, again)]
+    assert losses[0] == losses[1] < usual.run_steps(40)["loss"]
+    for mine, theirs in zip(whole.model.parameters(), again.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+    turned = [name for name, weight in whole.model.named_parameters() if MOMENT in whole.optimizer.state[weight]]
+    assert turned
+    assert all("proj" in name for name in turned), "embeddings and norms move as in AdamW"
+    with pytest.raises(CheckpointError, match="of another optimizer"):
+        usual.take_moments(tmp_path / "half")
 
 
 def test_a_pass_without_memory_is_halved_once_and_the_step_is_what_it_would_have_been(tmp_path: Path) -> None:

@@ -25,20 +25,33 @@ from forked_commands import ForkedCommand, run_forked
 from rich.console import Console
 
 from appliance.audit.kept_heads import head_name
-from appliance.cli.demo.report import DemoReport
-from appliance.cli.demo.screen import DemoProgress, RemainingTime, describe, left, screen
+from appliance.cli.demo.report import DemoReport, FamilyRow
+from appliance.cli.demo.screen import SHARES, DemoProgress, RemainingTime, describe, left, screen
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import CycleState, Event
 from appliance.records.rollouts import RolloutEnd
 from appliance.records.training import RolloutFilter
 from appliance.system.clock import utc_now
 from benchmarks.kills import FIXTURE, SMALL, count, environment, kill_tree, left_on_host, survivors
+from policies.contract.decision import GateFinding, GateOutcome
 from runtime.broker import ask
 from runtime.errors import RefusedError
 
 TUTORIAL = (Path(__file__).parents[4] / "docs" / "tutorial.md").read_text().partition("## With a real model")[0]
 COMMAND = re.compile(r"(?m)^    assay (.+)$")
 LINE = re.compile(r"(?m)^    (\{.+\})$")
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+GATES = ("improvement", "tool_error_rate", "non_regression/linear_equations")
+REPORT = {
+    **dict.fromkeys((name for name, field in DemoReport.model_fields.items() if field.annotation is float), 0.5),
+    **dict.fromkeys((name for name, field in DemoReport.model_fields.items() if field.annotation is str), "word"),
+    **dict.fromkeys((name for name, field in DemoReport.model_fields.items() if field.annotation is int), 512),
+    "seconds_by_phase": dict.fromkeys(("warm_start", "training", "evaluation"), 123.4),
+    "seconds_in_training": dict.fromkeys(("sampling", "verifying", "learning"), 123.4),
+    "rollouts": {},
+    "verified": True,
+}
+"""A demonstration's figures, for its screen alone."""
 LEFT_OUT = ("serve", "key new", "model approve", "model rollback", "cycle start", "cycle watch")
 ASKED_FOR = {
     "seconds",
@@ -253,17 +266,52 @@ def test_the_line_of_a_phase_keeps_its_name_and_bar_at_any_width_and_no_time_lef
     shown = io.StringIO()
     console = Console(width=width, force_terminal=True, file=shown, color_system=None)
     now = [0.0]
+    said = "step 35 of 70" + " and more" * 20
     with DemoProgress(console, lambda: now[0]) as progress:
         for kind, text, figures in (
             ("phase", "training", {}),
-            ("step", "step 35 of 70" + " and more" * 20, {"step": 35.0, "steps": 70.0}),
+            ("step", said, {"step": 35.0, "steps": 70.0, "success": 0.5}),
         ):
             progress.see(Event(kind=kind, text=text, figures=figures, created="2026-01-01T00:00:00+00:00"))
             now[0] += 60.0
         progress.begin("")
-    last = [line for line in shown.getvalue().replace("\r", "\n").splitlines() if "training" in line][-1]
-    assert "\u2501" * 16 in last
-    assert "left" not in last
+    lines = ESCAPES.sub("", shown.getvalue()).replace("\r", "\n").splitlines()
+    assert max(map(len, lines)) <= width
+    last = max(number for number, line in enumerate(lines) if "training" in line)
+    assert "\u2501" * 16 in lines[last]
+    assert "left" not in lines[last]
+    below = " ".join(" ".join(lines[last + 1 :]).split())
+    assert f"{said} \u00b7 success 0.50 \u00b7 tool errors in correct 0.000" in below
+
+
+def test_the_last_screen_fits_80_columns_in_whole_words() -> None:
+    words = [letter * length for length, letter in enumerate("abcdefghijklmnopqrst", start=1)]
+    text = " ".join(words * 3)
+    findings = tuple(
+        GateFinding(gate=gate, outcome=outcome, figure=-33.3, low=-41.2, high=-21.9, threshold=10, reason=text)
+        for gate in GATES
+        for outcome in GateOutcome
+    )
+    report = DemoReport.model_validate(
+        {
+            **REPORT,
+            "gain": 36.3,
+            "tool_calls": 1_234_567,
+            "families": [FamilyRow(family=word, items=1, before=0.0, after=1.0) for word in words],
+            "findings": findings,
+            "decision_reason": text,
+            "would_change": text,
+            "job_reason": text,
+            "answer": text,
+        }
+    )
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(screen(report, [("assay model show 0123456789ab --data /tmp/data", text)]))
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 80
+    shown = " ".join(lines).replace("\u2502", " ").split()
+    assert [word for word in (*words, *GATES, "0123456789ab") if word not in shown] == []
+    assert "\u2026" not in "".join(lines)
 
 
 def test_how_long_the_rest_takes_follows_from_the_pace_here_also_where_it_goes_on_in_the_middle() -> None:
@@ -283,9 +331,11 @@ def test_how_long_the_rest_takes_follows_from_the_pace_here_also_where_it_goes_o
     quick = rest(5.0, event("phase", "prepare"), event("phase", "warm_start"), quarter, half)
     assert slow[:2] == [None, None]
     assert slow[3] == pytest.approx(4 * (quick[3] or 0))
-    assert slow[3] == pytest.approx((1 - 0.19) * 60 / 0.19)
+    prepared, warmed, trained = (SHARES[phase] for phase in ("prepare", "warm_start", "training"))
+    halfway = prepared + warmed / 2
+    assert slow[3] == pytest.approx((1 - halfway) * 60 / halfway)
     resumed = rest(10.0, event("note"), event("phase", "training"), event("step", step=5.0, steps=10.0))
-    assert resumed == [None, None, pytest.approx((1 - 0.37 - 0.245) * 10 / 0.245)]
+    assert resumed == [None, None, pytest.approx((1 - prepared - warmed - trained / 2) * 10 / (trained / 2))]
     begins = event("phase", "prepare"), event("phase", "warm_start")
     steady = [event("warm_start", step=float(step), steps=40.0) for step in range(1, 41)]
     now = [0.0]
@@ -294,7 +344,9 @@ def test_how_long_the_rest_takes_follows_from_the_pace_here_also_where_it_goes_o
     for number, one in enumerate((*begins, *steady)):
         told.append(remaining.seconds(one))
         now[0] += 5.0 if number < 20 else 20.0
-    assert told[41] == pytest.approx((1 - 0.37) * 20.0 / (0.36 / 40), rel=0.01), "what was quicker before is forgotten"
+    assert told[41] == pytest.approx((1 - prepared - warmed) * 800 / warmed, rel=0.01), (
+        "what was quicker before is forgotten"
+    )
     assert (left(20), left(80), left(300)) == ("less than a minute left", "about 1 minute left", "about 5 minutes left")
 
 

@@ -101,8 +101,15 @@ def test_the_lines_of_the_demonstration_are_there_once_however_its_terminal_chan
             terminal.resize(columns)
             said, *lines = terminal.step()
             assert said == "this takes some minutes"
-            assert [line[2:13].rstrip() for line in lines] == names[:number], lines
+            assert phases(lines) == names[:number], lines
+            assert " ".join(" ".join(lines).split()).count("step 23 of 60,") == 3 * (number - 1), lines
         terminal.resize(66)
         said, *lines, last = terminal.step()
         assert (said, last) == ("this takes some minutes", "one night")
-        assert [line[2:13].rstrip() for line in lines] == names, lines
+        assert phases(lines) == names, lines
+        assert " ".join(" ".join(lines).split()).count("step 23 of 60,") == 3 * len(names), lines
+
+
+def phases(lines: list[str]) -> list[str]:
+    """The phases named in these lines, without the messages below them."""
+    return [line[2:13].rstrip() for line in lines if not line.startswith("  ")]

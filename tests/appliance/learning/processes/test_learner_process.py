@@ -31,7 +31,7 @@ from appliance.learning.training import ranked_trainer
 from appliance.learning.training.distillation import every_rollout
 from appliance.learning.training.rank import RankProcess
 from appliance.learning.training.ranked_trainer import RankedSft, RankedTrainer
-from appliance.learning.training.sft import FULL, SftTrainer
+from appliance.learning.training.sft import FULL, NEW, SftTrainer
 from appliance.learning.training.trainer import Trainer
 from runtime.errors import InfrastructureError
 
@@ -184,7 +184,7 @@ def test_what_is_handed_over_lies_where_its_size_has_room_and_goes_once_it_is_th
     assert not any(place.exists() for place in places)
 
 
-@pytest.mark.parametrize("way", [FULL, ADAPTED], ids=["full", "lora"])
+@pytest.mark.parametrize("way", [FULL, NEW, ADAPTED], ids=["full", "new", "lora"])
 def test_several_learn_from_demonstrations_what_one_learns(
     ranks: Callable[[int], RankProcesses], way: TrainingRecipe, tmp_path: Path
 ) -> None:
