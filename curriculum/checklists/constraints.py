@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from curriculum.tasksets.prose import LongPool
-from curriculum.tasksets.wording import GOODS, PEOPLE, TOWNS, listed
+from curriculum.tasksets.statements import GOODS, PEOPLE, TOWNS, listed
 from verifiers.checklists.spec import (
     CitationsItem,
     CitedSource,

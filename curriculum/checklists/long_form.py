@@ -13,7 +13,7 @@ from curriculum.checklists.constraints import TERMS, TITLES
 from curriculum.checklists.instructions import GENRES, instruction
 from curriculum.contract.taskset import TaskDraft
 from curriculum.contract.topics import IMPOSSIBLE, Item, TopicTaskset
-from curriculum.tasksets.wording import digest
+from curriculum.tasksets.statements import digest
 from verifiers.checklists.spec import ChecklistSpec, OccurrencesItem
 from verifiers.contract.kinds import AnswerForm
 from verifiers.registry.spec import Spec

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 
 from curriculum.contract.topics import Item, TopicTaskset
-from curriculum.tasksets.wording import COLOURS, GOODS, PEOPLE, TOWNS, digest
+from curriculum.tasksets.statements import COLOURS, GOODS, PEOPLE, TOWNS, digest
 from verifiers.contract.kinds import AnswerForm
 from verifiers.exact.spec import ExactSpec
 

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from curriculum.contract.topics import Item, TopicTaskset
-from curriculum.tasksets.wording import COLOURS, GOODS, PEOPLE, TOWNS, digest
+from curriculum.tasksets.statements import COLOURS, GOODS, PEOPLE, TOWNS, digest
 from verifiers.answers.spec import AnswerSpec
 from verifiers.exact.spec import ExactSpec
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.contract.topics import IMPOSSIBLE, Item, TopicTaskset
-from curriculum.tasksets.wording import COLOURS, DRINKS, GOODS, PETS, TRADES, digest
+from curriculum.tasksets.statements import COLOURS, DRINKS, GOODS, PETS, TRADES, digest
 from verifiers.checklists.spec import ChecklistSpec, JsonItem
 from verifiers.contract.kinds import AnswerForm
 from verifiers.registry.spec import Spec

@@ -12,7 +12,7 @@ from random import Random
 from curriculum.contract.topics import Item, TopicTaskset
 from curriculum.environments.orchestration.plans import drawn, executed
 from curriculum.environments.orchestration.services import SERVICES
-from curriculum.tasksets.wording import digest
+from curriculum.tasksets.statements import digest
 from verifiers.answers.spec import AnswerSpec
 
 _FILE = "(a file of the folder of orders)"

@@ -28,7 +28,7 @@ from curriculum.environments.research.chains import (
 )
 from curriculum.environments.research.graph import EDITIONS
 from curriculum.environments.research.relations import COUNT, YEAR
-from curriculum.tasksets.wording import digest, listed
+from curriculum.tasksets.statements import digest, listed
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.spec import (
     ChecklistSpec,

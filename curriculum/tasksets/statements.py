@@ -6,6 +6,7 @@ computed results, never the question itself written as an answer.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from random import Random
@@ -14,6 +15,29 @@ from typing import Any
 from curriculum.contract.topics import Item, TopicTaskset
 from verifiers.answers.spec import AnswerSpec
 from verifiers.exact.spec import ExactSpec
+
+PEOPLE = (
+    "Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gina", "Hugo", "Ida", "Jon", "Kira", "Leo", "Mona", "Nils", "Olga",
+    "Paul", "Rita", "Sam", "Tess", "Udo", "Vera", "Will", "Yara", "Zoe",
+)  # fmt: skip
+COLOURS = ("red", "blue", "green", "white", "black", "yellow", "brown", "grey")
+DRINKS = ("tea", "milk", "coffee", "juice", "water", "cocoa", "soda", "broth")
+PETS = ("cat", "dog", "parrot", "rabbit", "snake", "turtle", "horse", "goat")
+TRADES = ("baker", "tailor", "doctor", "farmer", "painter", "sailor", "miller", "singer")
+TOWNS = ("Arden", "Brig", "Corso", "Delft", "Elm", "Fargo", "Grau", "Holm", "Iver", "Jena", "Kiel", "Lund")
+GOODS = ("lamp", "chair", "table", "shelf", "stool", "clock", "mirror", "basket", "carpet", "vase", "bench", "drawer")
+
+
+def listed(words: Sequence[Any], last: str = "and") -> str:
+    """Joins items with commas, and the last with `last`: `a`, `a and b`, `1, 2 and 3`."""
+    texts = [str(word) for word in words]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} {last} {texts[-1]}"
+
+
+def digest(text: str) -> str:
+    """Returns a short key for a long text: the first 24 hex digits of its SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
 
 GUESSES = ("0", "1", "2")
 """Answers of an agent that computed nothing."""
@@ -71,9 +95,3 @@ def nonzero(rng: Random, limit: int) -> int:
 def signed(number: Fraction | int) -> str:
     """Returns the number as a term that follows another: `+ 3`, `- 1/2`."""
     return f"- {-number}" if number < 0 else f"+ {number}"
-
-
-def listed(items: Sequence[Any]) -> str:
-    """Returns the items in words: `1, 2 and 3`."""
-    texts = [str(item) for item in items]
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 
 from curriculum.contract.topics import Item, TopicTaskset
-from curriculum.tasksets.wording import GOODS, PEOPLE, TOWNS, digest
+from curriculum.tasksets.statements import GOODS, PEOPLE, TOWNS, digest
 from verifiers.answers.spec import AnswerSpec
 from verifiers.exact.spec import ExactSpec
 

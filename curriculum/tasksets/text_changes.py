@@ -7,7 +7,7 @@ from itertools import groupby
 from random import Random
 
 from curriculum.contract.topics import Item, TopicTaskset
-from curriculum.tasksets.wording import COLOURS, DRINKS, GOODS, PETS, TRADES
+from curriculum.tasksets.statements import COLOURS, DRINKS, GOODS, PETS, TRADES
 from verifiers.exact.spec import ExactSpec
 
 _WORDS = (*COLOURS, *DRINKS, *GOODS, *PETS, *TRADES)

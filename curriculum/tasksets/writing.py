@@ -12,7 +12,7 @@ from random import Random
 from curriculum.contract.taskset import TaskDraft
 from curriculum.contract.topics import IMPOSSIBLE, Item, TopicTaskset
 from curriculum.tasksets.prose import SUBJECTS, SentencePool
-from curriculum.tasksets.wording import GOODS, PEOPLE, TOWNS, listed
+from curriculum.tasksets.statements import GOODS, PEOPLE, TOWNS, listed
 from verifiers.checklists.spec import (
     ChecklistSpec,
     CitationsItem,

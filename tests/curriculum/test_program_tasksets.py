@@ -15,7 +15,7 @@ from curriculum.contract.taskset import TaskDraft
 from curriculum.registry import TASKSETS, make_draft
 from curriculum.tasksets.programs.small_language import BRACES, BRACKETS, PYTHON, SPOKEN, drawn_block
 from curriculum.tasksets.programs.tested_blocks import evaluated, neighbours
-from curriculum.tasksets.wording import digest
+from curriculum.tasksets.statements import digest
 from verifiers.programs.data.mutants import mutants
 from verifiers.programs.spec import ProgramSpec
 

@@ -3,73 +3,30 @@
 Invariants: a box is used by one thread at a time; waiting for an answer is always bounded; `kill` ends everything
 inside and returns why it ended, as the kernel and the broker know it. Output of a box is hostile: JSON of bounded size,
 which the caller must validate.
-
-Messages between the service and its worker: four bytes of length, then JSON. Nothing else crosses the pipes.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
-import struct
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Literal
 
 from runtime.broker_api import Handle, Termination, Ticket
 from runtime.errors import InfrastructureError, SandboxError
-from runtime.framing import FrameError, FrameReader
+from runtime.framing import FrameError
 from runtime.profile import BackendName, BoxUsage, Cause, Profile
 from runtime.reactor import Reactor
 from runtime.sandbox import ClosesOnExit, Priority
 from runtime.settings import RuntimeSettings
+from verifiers.boxes.frames import Frames, encode
 
 if TYPE_CHECKING:  # loaded with the first box: most checks need none
     from runtime.sessions import BrokerConnection
-
-HEADER = struct.Struct(">I")
-MAX_FRAME = 64 << 20
-"""Maximum frame size in bytes; a peer that sends more is broken."""
-ENCODER = json.JSONEncoder(separators=(",", ":"))
-"""Shared encoder: `json.dumps` would create one per message, which costs more than the message."""
-
-
-def encode(message: Any) -> bytes:
-    body = ENCODER.encode(message).encode()
-    if len(body) > MAX_FRAME:
-        raise FrameError(f"a frame of {len(body)} bytes")
-    return HEADER.pack(len(body)) + body
-
-
-class Frames:
-    """Splits a stream of bytes into whole messages. `next` raises FrameError for an invalid length or body."""
-
-    def __init__(self) -> None:
-        self._reader = FrameReader(HEADER, MAX_FRAME)
-        self._bodies: deque[bytes] = deque()
-        self._broken: FrameError | None = None
-
-    def feed(self, data: bytes) -> None:
-        try:
-            self._bodies.extend(body for _, body in self._reader.feed(data))
-        except FrameError as error:
-            self._broken = error
-
-    def next(self) -> Any | None:
-        if not self._bodies:
-            if self._broken is not None:
-                raise self._broken
-            return None
-        try:
-            return json.loads(self._bodies.popleft())
-        except (ValueError, RecursionError) as error:
-            raise FrameError("a frame that is not JSON") from error
-
 
 READ = 1 << 20
 START_SECONDS = 90.0
@@ -78,7 +35,8 @@ END_SECONDS = 15.0
 GIVES_WAY_SECONDS = 0.2
 """Seconds without an answer after which a box yields CPU to others."""
 GIVES_WAY_UNTIL = 10.0
-"""Seconds without an answer after which a box gets its CPU share back, so that hard work finishes on a busy machine."""
+"""Seconds without an answer after which a box gets its CPU share back, so that hard but valid work finishes on a busy
+machine."""
 LAST_SECONDS = 0.5
 """Final seconds of the time for an answer, with full CPU share, so that late work is ended in time."""
 Question = Callable[["BrokerConnection", Callable[[Any], None]], Ticket | None]

@@ -2,17 +2,11 @@
 
 Invariants: nothing of the question is run or parsed in this process. The result is text inside one JSON object of
 bounded size; a missing result is explained by a note.
-
-The rule for when a watched process has used up its time limit.
-
-Invariants: a time limit counts the CPU time of the process itself. Wall clock ends only idle processes and, at last,
-those that others starve; a process ended for starvation is not to blame. So machine load decides no verdict.
 """
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -93,30 +87,3 @@ def texts(found: Mapping[str, Any], key: str, most: int, most_chars: int = 20_00
     if not isinstance(listed, list):
         return []
     return [each for each in listed[:most] if isinstance(each, str) and len(each) <= most_chars]
-
-
-PATIENCE = 10.0
-"""Wall-clock limit of a starved process, as a multiple of its time limit."""
-LAST_PATIENCE = 40.0
-"""Wall-clock multiple of a second and last attempt, which keeps its priority. Even at load 40 per processor, a hang
-uses up its own time."""
-REST_SHARE = 0.01
-"""Share of wall clock at or below which a process counts as idle: stopped or waiting."""
-
-
-def is_over(computed: float, wall: float, seconds: float, least: float = 0.0, patience: float = PATIENCE) -> bool:
-    """True if the time limit is used up. `computed`, `wall`, `seconds` (the limit) and `least` are in seconds.
-
-    Before `least` seconds of wall clock only CPU time counts, because a process that has just lowered its priority on a
-    busy machine looks idle.
-    """
-    rests = wall >= max(seconds, least) and computed <= REST_SHARE * wall
-    return computed >= seconds or rests or wall >= max(patience * seconds, least)
-
-
-def computed_by(process: int) -> float:
-    """Returns the CPU seconds that a process has used (clock_getcpuclockid(3)); 0 if unknown."""
-    try:
-        return time.clock_gettime((~process << 3) | 2)
-    except OSError:
-        return 0.0

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from runtime.framing import FrameError
-from verifiers.boxes.box import Frames, encode
+from verifiers.boxes.frames import Frames, encode
 from verifiers.lean.running import PR_SET_PDEATHSIG, Lean, LeanStep, resident, wall_limit
 from verifiers.lean.warm import NotWarm, Warm
 

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from verifiers.boxes.in_sandbox import PATIENCE, computed_by, is_over
+from verifiers.boxes.own_time import PATIENCE, computed_by, is_over
 from verifiers.lean.declarations import examine
 from verifiers.lean.native import BREAKING, LeanRefused, replay
 from verifiers.lean.objects import AlteredError
@@ -87,7 +87,7 @@ class LeanStep:
 
     The answer's `ended` is `exited` (with `code`), `signal` (with `code`), `timeout`, `memory`, `output`, `unreadable`
     if a file could not be stripped, `altered` if Lean did not write it, or `cold` if a header's environment cannot be
-    used. Its `seconds` count its own time (`verifiers.boxes.in_sandbox`).
+    used. Its `seconds` count its own time (`verifiers.boxes.own_time`).
     """
 
     def __init__(

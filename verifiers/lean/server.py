@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from verifiers.boxes.box import Frames, encode  # noqa: E402
+from verifiers.boxes.frames import Frames, encode  # noqa: E402
 from verifiers.lean.controls import compiled_probes, probe, prove_headers, prove_replay  # noqa: E402
 from verifiers.lean.headers import PR_SET_CHILD_SUBREAPER, Headers, no_answer  # noqa: E402
 from verifiers.lean.running import Lean, LeanStep  # noqa: E402

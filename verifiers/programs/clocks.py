@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallResult, ExecResult
-from verifiers.boxes.in_sandbox import LAST_PATIENCE, PATIENCE
+from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE
 
 SHARED_SECONDS = 0.5
 """Time limit of a call in a shared sandbox, in seconds; longer calls move to an own sandbox, at lower priority."""

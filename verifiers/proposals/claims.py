@@ -19,13 +19,12 @@ from verifiers.contract.protocols import ProposalReply
 from verifiers.proposals.shorter import shorter_terms, some_value
 from verifiers.proposals.terms import Small, definition_text, operators_on, plain, small_terms
 from verifiers.smt.bench import Bench, Possible, tools
-from verifiers.smt.language.division import defined
 from verifiers.smt.language.elaborate import Definition
 from verifiers.smt.language.errors import ClaimError, SolverBroke, Undefined
 from verifiers.smt.language.evaluate import evaluate
 from verifiers.smt.language.render import name_text
 from verifiers.smt.language.script import OptimizationGoal, SmtClaim
-from verifiers.smt.language.terms import BOOL, INT, REAL, Function, Term, Terms, walk
+from verifiers.smt.language.terms import BOOL, INT, REAL, Function, Term, Terms, defined, walk
 from verifiers.smt.language.values import Interpretation
 from verifiers.smt.problem import Satisfiable, SmtProblem, problem, split_goal
 from verifiers.smt.questions import ENTAILED

@@ -13,7 +13,6 @@ from typing import Any
 from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Judgement
 from verifiers.smt.bench import Bench, Possible, SolverFinding
-from verifiers.smt.language.division import defined
 from verifiers.smt.language.elaborate import Definition
 from verifiers.smt.language.errors import ClaimError, FormError, Undefined
 from verifiers.smt.language.evaluate import evaluate
@@ -21,7 +20,7 @@ from verifiers.smt.language.operators import coerced
 from verifiers.smt.language.reader import SUBMISSION, Node, read
 from verifiers.smt.language.render import TooLong, query_text, value_text
 from verifiers.smt.language.script import Assertion, OptimizationGoal, SmtClaim
-from verifiers.smt.language.terms import BOOL, QUANTIFIERS, Term, walk
+from verifiers.smt.language.terms import BOOL, QUANTIFIERS, Term, defined, walk
 from verifiers.smt.language.values import Value
 from verifiers.smt.problem import SmtProblem, split_goal
 from verifiers.smt.supplied import check_language, read_definitions, read_term, refuse_command, seeing

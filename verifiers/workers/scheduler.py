@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtime.framing import FrameError
-from verifiers.boxes.box import Frames, encode
-from verifiers.boxes.in_sandbox import LAST_PATIENCE, PATIENCE
+from verifiers.boxes.frames import Frames, encode
+from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE
 from verifiers.contract.protocols import ProposalReply
 from verifiers.contract.verdict import Ground, SpecProblem, Verdict
 from verifiers.registry import DECIDE, package_of

@@ -14,7 +14,7 @@ import sys
 import time
 
 from runtime import confinement
-from verifiers.boxes.box import Frames, encode
+from verifiers.boxes.frames import Frames, encode
 from verifiers.contract.errors import SpecError
 from verifiers.registry import decide, propose
 from verifiers.registry.spec import SPEC, Spec

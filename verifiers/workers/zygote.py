@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 
 from runtime import confinement
 from runtime.programs import READY
-from verifiers.boxes.box import HEADER as FRAME
-from verifiers.boxes.in_sandbox import LAST_PATIENCE, PATIENCE, computed_by, is_over
+from verifiers.boxes.frames import HEADER as FRAME
+from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE, computed_by, is_over
 from verifiers.registry import DECIDE, preload
 from verifiers.workers import worker_process
 from verifiers.workers.messages import CLOCK, INDEX, PACKAGE, MessageKind, message_reader, pack

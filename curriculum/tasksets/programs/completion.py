@@ -10,7 +10,7 @@ from curriculum.tasksets.programs.chains import FUNCTION, HIDDEN, SHOWN, TOPICS,
 from curriculum.tasksets.programs.list_functions import IDLE, program_taskset
 from curriculum.tasksets.programs.small_language import SEMANTICS, SPOKEN
 from curriculum.tasksets.programs.tested_blocks import numbers_spec, tested_block
-from curriculum.tasksets.wording import digest
+from curriculum.tasksets.statements import digest
 
 _HOLE = "____"
 _ASKED = (

@@ -14,7 +14,7 @@ from curriculum.tasksets.programs.chains import FUNCTION, HIDDEN, SHOWN, TOPICS,
 from curriculum.tasksets.programs.list_functions import program_taskset
 from curriculum.tasksets.programs.small_language import PYTHON, SEMANTICS, SPOKEN
 from curriculum.tasksets.programs.tested_blocks import neighbours, numbers_spec, tested_block
-from curriculum.tasksets.wording import digest
+from curriculum.tasksets.statements import digest
 
 _ASKED = (
     "This Python program should do what is said below, but one place of it is wrong. Give the whole program, repaired.",

@@ -17,7 +17,7 @@ from curriculum.tasksets.programs.small_language import (
     compiled,
     drawn_block,
 )
-from curriculum.tasksets.wording import digest
+from curriculum.tasksets.statements import digest
 from verifiers.answers.spec import AnswerSpec
 
 _ASKED = (

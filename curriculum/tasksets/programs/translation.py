@@ -10,7 +10,7 @@ from curriculum.tasksets.programs.chains import HIDDEN, SHOWN
 from curriculum.tasksets.programs.list_functions import program_taskset
 from curriculum.tasksets.programs.small_language import BRACES, BRACKETS, FUNCTION, SEMANTICS, SPOKEN, Notation
 from curriculum.tasksets.programs.tested_blocks import numbers_spec, tested_block
-from curriculum.tasksets.wording import digest
+from curriculum.tasksets.statements import digest
 
 _ASKED = (
     "Translate this program into Python, as a function `{name}(a, b)`.",

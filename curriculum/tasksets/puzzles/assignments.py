@@ -13,7 +13,7 @@ from itertools import permutations
 from random import Random
 
 from curriculum.contract.topics import Item, TopicTaskset
-from curriculum.tasksets.wording import COLOURS, DRINKS, PEOPLE, PETS, TRADES, listed
+from curriculum.tasksets.statements import COLOURS, DRINKS, PEOPLE, PETS, TRADES, listed
 from verifiers.exact.spec import ExactSpec
 
 Order = tuple[int, ...]

@@ -12,7 +12,7 @@ from itertools import product
 from random import Random
 
 from curriculum.contract.topics import Item, TopicTaskset
-from curriculum.tasksets.wording import PEOPLE
+from curriculum.tasksets.statements import PEOPLE
 from verifiers.exact.spec import ExactSpec
 
 ATTEMPTS = 20_000

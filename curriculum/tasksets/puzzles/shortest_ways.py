@@ -13,7 +13,7 @@ from random import Random
 from typing import TypeVar
 
 from curriculum.contract.topics import Item, TopicTaskset
-from curriculum.tasksets.wording import PEOPLE, TOWNS, listed
+from curriculum.tasksets.statements import PEOPLE, TOWNS, listed
 from verifiers.answers.spec import AnswerSpec
 from verifiers.exact.spec import ExactSpec
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from tables import table
 
-from verifiers.boxes.in_sandbox import LAST_PATIENCE, PATIENCE, computed_by, is_over
+from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE, computed_by, is_over
 
 
 @table(

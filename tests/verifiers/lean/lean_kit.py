@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.programs import READY
-from verifiers.boxes.box import Frames, encode
+from verifiers.boxes.frames import Frames, encode
 from verifiers.lean import server
 from verifiers.lean.kind import LEAN
 from verifiers.lean.toolchain import Toolchain

@@ -6,7 +6,7 @@ import pytest
 
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallStatus, ExecResult
-from verifiers.boxes.in_sandbox import PATIENCE
+from verifiers.boxes.own_time import PATIENCE
 from verifiers.programs.clocks import CandidateClock, Limit, NotMeasuredError, SubmissionClock, late, spec_clock
 
 INFINITE = float("inf")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from verifiers.answers.spec import AnswerSpec
-from verifiers.boxes.box import HEADER, encode
+from verifiers.boxes.frames import HEADER, encode
 from verifiers.contract.verdict import Outcome
 from verifiers.registry import DECIDE, decide
 from verifiers.workers import scheduler as scheduler_module

@@ -19,7 +19,8 @@ from runtime.framing import FrameError
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.answers.spec import AnswerSpec
-from verifiers.boxes.box import Frames, ToolBoxes, encode
+from verifiers.boxes.box import ToolBoxes
+from verifiers.boxes.frames import Frames, encode
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Ground, Outcome, SpecProblem
 from verifiers.exact.spec import ExactSpec

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from verifiers.boxes.in_sandbox import computed_by
+from verifiers.boxes.own_time import computed_by
 from verifiers.workers.progress import WorkerProgress
 from verifiers.workers.zygote import ForkedWorker, WorkerZygote
 

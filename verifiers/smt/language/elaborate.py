@@ -11,8 +11,7 @@ from verifiers.contract.text import escaped
 from verifiers.smt.language.errors import ClaimError
 from verifiers.smt.language.operators import OPERATORS, apply_operator, coerced
 from verifiers.smt.language.reader import Atom, Form, Node, form, symbol
-from verifiers.smt.language.recursion import recurse
-from verifiers.smt.language.terms import BOOL, INT, REAL, Function, Sort, Term, Terms, array, bits
+from verifiers.smt.language.terms import BOOL, INT, REAL, Function, Sort, Term, Terms, array, bits, recurse
 
 MAX_STEPS = 300_000
 MAX_INDEX = 100_000

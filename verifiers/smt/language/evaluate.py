@@ -19,8 +19,7 @@ from math import floor
 from typing import Any
 
 from verifiers.smt.language.errors import Undefined
-from verifiers.smt.language.recursion import recurse
-from verifiers.smt.language.terms import INT, Term
+from verifiers.smt.language.terms import INT, Term, recurse
 from verifiers.smt.language.values import ArrayValue, FunctionTable, Interpretation, Value, same
 
 
