@@ -64,8 +64,7 @@ def evaluate(
     """
     from appliance import __version__
     from appliance.cli.shell import broker_target
-    from appliance.evaluation.figures import results
-    from appliance.evaluation.page import cells, headings, page
+    from appliance.evaluation.figures import cells, headings, page, results
     from appliance.evaluation.plan import AttemptFile, EvaluationPlan, questions, versioned
     from appliance.evaluation.run import EvaluationWork, carry_out
     from appliance.settings.policy_files import load_policy
