@@ -37,7 +37,7 @@ import torch.nn.functional as F  # noqa: N812
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.inference.engine import Engine, GenerationRequest
 from appliance.inference.engines import make_engine
 from appliance.inference.folder import open_model, read_model

@@ -1,4 +1,4 @@
-"""Rollout assignments, the state of running rollouts with their leases of worlds, and matching of saved rollouts.
+"""Rollout assignments, their tier and priority, the state and leases of running rollouts, and matching of saved ones.
 
 Invariants: a rollout saved by an earlier process is checked against its assignment: the prompt is rewritten from the
 task, and the answer is read again from the tokens. A submission of a world cannot be read from tokens; everything else
@@ -22,8 +22,11 @@ from appliance.rendering.renderer import Ids, Renderer, ToolRequest
 from appliance.rendering.tools import tools_of
 from curriculum.contract.task import Task
 from curriculum.worlds.world import World
+from policies.permissions import Use as PolicyUse
+from policies.permissions import tier_for
+from policies.policy import Policy
 from runtime.errors import InfrastructureError
-from runtime.sandbox import Session, Tier, Usage
+from runtime.sandbox import Priority, Session, Tier, Usage
 from verifiers.contract.kinds import AnswerForm
 
 Use = Callable[[World | BaseException], None]
@@ -274,3 +277,22 @@ def _read_before(rollout: Rollout) -> Ids:
     while (parent := rollout.nodes[place].parent) is not None and 0 <= parent < place:
         ids, place = rollout.nodes[parent].ids + ids, parent
     return ids
+
+
+_USES: dict[Purpose, PolicyUse] = {
+    Purpose.TRAIN: "training",
+    Purpose.VALIDATION: "training",
+    Purpose.EVALUATION: "evaluation",
+    Purpose.JOB: "jobs",
+}
+
+
+def tier_of(policy: Policy, purpose: Purpose, taskset: str) -> Tier:
+    """Returns the minimum isolation tier that the policy requires for a session with this purpose and taskset."""
+    return Tier(tier_for(policy, _USES[purpose], taskset, Tier.SHARED.value))
+
+
+def priority_of(purpose: Purpose) -> Priority:
+    """Returns the priority of sandbox calls for this purpose: people wait for jobs, nobody for a single training
+    rollout."""
+    return Priority.JOB if purpose is Purpose.JOB else Priority.TRAINING

@@ -18,11 +18,10 @@ from collections.abc import Callable, Iterable, Sequence
 from appliance.agent.answers import NO_ANSWER, Final, final_answer
 from appliance.agent.assignment import Assignment, Ending, LiveRollout, is_of, needs_world
 from appliance.agent.branching import Branching, BranchPoint, joined
-from appliance.agent.calls import LOST, ToolCalls, WorldEnd, call_of
+from appliance.agent.budget import AgentBudget
+from appliance.agent.calls import LOST, RolloutBranches, ToolCalls, WorldEnd, call_of
 from appliance.agent.conversation import Conversation
 from appliance.agent.keeping import Replay, RolloutKeeper, can_repeat
-from appliance.agent.limits import AgentBudget
-from appliance.agent.rollout_branches import RolloutBranches
 from appliance.agent.texts import shown
 from appliance.inference.engine import Engine, GenerationRequest, Turn
 from appliance.records.rollouts import Message, PartialRollout, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus

@@ -15,8 +15,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
-from appliance.agent.assignment import Assignment, WorldLease
-from appliance.agent.limits import priority_of
+from appliance.agent.assignment import Assignment, WorldLease, priority_of
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Task
 from curriculum.environments import ENVIRONMENTS

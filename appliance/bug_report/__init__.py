@@ -1,4 +1,4 @@
 """Bug reports: an archive with the facts that a maintainer needs, without secrets.
 
-`collect.py` gathers and writes the parts; `redaction.py` removes secrets.
+`collect.py` gathers the parts, removes secrets and writes the archive.
 """

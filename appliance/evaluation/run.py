@@ -14,10 +14,10 @@ from typing import Protocol, Self
 
 from appliance.agent.answers import final_answer
 from appliance.agent.api_conversation import ApiSampling, converse, refuses
-from appliance.agent.assignment import Assignment
+from appliance.agent.assignment import Assignment, tier_of
+from appliance.agent.budget import AgentBudget
 from appliance.agent.calls import LOST
 from appliance.agent.judging import BatchChecker, judge
-from appliance.agent.limits import AgentBudget, tier_of
 from appliance.agent.loop import Agent
 from appliance.evaluation.plan import AttemptFile, EvaluationAttempt, EvaluationPlan, OpenQuestion, attempt_of
 from appliance.inference.engine import Engine

@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from appliance.agent.assignment import Assignment
+from appliance.agent.assignment import Assignment, tier_of
 from appliance.agent.branching import Branching
 from appliance.agent.judging import judge
-from appliance.agent.limits import tier_of
 from appliance.agent.loop import Agent
 from appliance.agent.texts import task_of, transcript
 from appliance.audit.machine_keys import load_or_make

@@ -22,10 +22,9 @@ from appliance.ledger import tables
 from appliance.ledger.database import Database
 from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
-from appliance.ledger.pass_counts import counting
-from appliance.ledger.retention import Dropped, drop_tokens
 from appliance.ledger.rows import differs, is_cycle_prefix, is_prefix, is_rollout_prefix, payload_of, stored_in
 from appliance.ledger.sqlite_jobs import JobRows, NightRows
+from appliance.ledger.sqlite_rollouts import Dropped, counting, drop_tokens
 from appliance.records.cycles import Checkpoint, Cycle, Event
 from appliance.records.evaluations import Approval, Evaluation
 from appliance.records.nights import Canary

@@ -1,10 +1,13 @@
-"""Computes the schedule windows of a calendar as instants. Pure.
+"""Calendar of nights: windows by the settings or a cron line, in the machine's zone. Pure.
 
 Invariants: each existing local date has at most one window, and each window has a positive length, even where the clock
 is set forward or back in it. A start that the clock skips becomes the moment of the skip; a skipped end moves later by
 as much as the clock was set forward; a window that the skip would swallow keeps its length. A window includes both
 passes of an hour that repeats: it opens at the first and closes at the second. A date that a zone leaves out
 (Pacific/Apia, 2011-12-30) has no window.
+
+The line is matched against the local wall clock; a minute that the clock skips has its night at the moment of the skip,
+even at midnight; a local minute that repeats has one night, at its first pass.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import NamedTuple, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from appliance.nights.settings import DEFAULT_WINDOW, ScheduleSettings, parse_cron, parse_window
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY = timedelta(days=1)
@@ -160,3 +165,44 @@ def coming(
                 break
         start = end
     return found
+
+
+MOST = 100_000
+"""Fire times examined at most: two months of a line that fires every minute."""
+SKIP = timedelta(hours=3)
+"""More than any clock is set forward within a date."""
+
+
+@dataclass(frozen=True)
+class CronTimes:
+    line: str
+    zone: ZoneInfo
+
+    @property
+    def text(self) -> str:
+        return f"cron {self.line}, {zone_name(self.zone)}"
+
+    def opening(self, start: datetime, end: datetime) -> Iterator[Occasion]:
+        # The library drops a date whose midnight the zone skips, so it only computes wall times.
+        trigger = parse_cron(self.line, ZoneInfo("UTC"))
+        wall, last = start.astimezone(self.zone).replace(tzinfo=UTC) - SKIP, start - timedelta(seconds=1)
+        for _ in range(MOST):
+            found: datetime | None = trigger.get_next_fire_time(None, wall)
+            if found is None:
+                return
+            wall, shown = found + timedelta(seconds=1), found.replace(tzinfo=None)
+            opens = first_moment(shown, self.zone)
+            if opens >= end:
+                return
+            if opens >= start and opens > last and has_date(self.zone, shown.date()):
+                last = opens
+                yield Occasion(shown.strftime("%Y-%m-%dT%H:%M"), opens, None)
+
+
+def calendar_of(schedule: ScheduleSettings) -> NightCalendar:
+    """Returns the calendar of nights that the settings describe: a cron line, or a window."""
+    zone = ZoneInfo(schedule.timezone) if schedule.timezone is not None else machine_zone()
+    if schedule.cron is not None:
+        return CronTimes(schedule.cron, zone)
+    begins, ends = parse_window(schedule.nightly or DEFAULT_WINDOW)
+    return NightlyWindow(begins, ends, schedule.weekdays, zone)

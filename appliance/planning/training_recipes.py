@@ -28,7 +28,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from appliance import planning
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.learning.recipes.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
 from appliance.learning.recipes.stages import MOST_TRACES, OWN_KEYS, Stage, StageKind, TeacherRecipe, refusal
 from appliance.planning import ONE, Hardware, Layout, Shape

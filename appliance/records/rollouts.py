@@ -184,8 +184,8 @@ class Rollout(Record):
 
     @property
     def pruned(self) -> bool:
-        """True if the rollout's tokens and the texts of its calls were dropped (`appliance.ledger.retention`), or it
-        never began. Earlier versions dropped all nodes."""
+        """True if the rollout's tokens and the texts of its calls were dropped (`appliance.ledger.sqlite_rollouts`), or
+        it never began. Earlier versions dropped all nodes."""
         return not self.tokens
 
     @property

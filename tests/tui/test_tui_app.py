@@ -24,7 +24,7 @@ from appliance.records.jobs import JobState
 from appliance.records.rollouts import Purpose, ToolStatus
 from policies.contract.decision import GateOutcome
 from tui.app import AssayApp
-from tui.screens.conversation import Conversations
+from tui.screens.rollouts import Conversations
 from tui.theme import DARK, LIGHT
 from tui.views import VIEWS
 from tui.widgets.dialogs import ReadingScreen, SubmitDialog, TypedConfirmation

@@ -20,7 +20,7 @@ from tui_records import PASSPHRASE
 
 from appliance.client import ApiError
 from appliance.records.jobs import JobState
-from tui.screens.evaluation import EvaluationScreen
+from tui.screens.models import EvaluationScreen
 from tui.widgets.dialogs import NameInput, ReadingScreen, SubmitDialog, TypedConfirmation
 from tui.widgets.panels import PlainText
 from tui.widgets.text import plain

@@ -42,12 +42,12 @@ from policies.canary import Counts
 from policies.policy import load
 from runtime.sandbox import Usage
 from tui.screens import gateway, governance, jobs, models, rollouts
-from tui.screens.conversation import rollout_text
 from tui.screens.curriculum import map_text
-from tui.screens.evaluation import ItemPair, summary_text
 from tui.screens.jobs import JobRecord
 from tui.screens.learning import bounds_of, heights_of, labels_of, subtitle_of, tasksets_text, ticks_of
+from tui.screens.models import ItemPair, summary_text
 from tui.screens.now import machine_text, queue_text
+from tui.screens.rollouts import rollout_text
 from tui.widgets.panels import LEAST_CELLS, due, last_width
 from tui.widgets.progress import cycle_text, rate
 from tui.widgets.signs import decision_detail, figure_text

@@ -1,18 +1,26 @@
-"""The screen Checkpoints: each model with its aliases, decision, lineage and evaluation."""
+"""The screen Checkpoints: each model with its aliases, decision and lineage, and its evaluation item by item.
+
+Invariants: an item with an infrastructure error on either side counts for neither, as in the decision.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Footer
 
-from appliance.client import ApiClient, CheckpointView, ModelLineage, Status
-from tui.screens.evaluation import EvaluationScreen
+from appliance.client import ApiClient, ApiError, CheckpointView, Decision, Evaluation, ItemResult, ModelLineage, Status
+from tui.widgets.panels import Detail, RecordTable
 from tui.widgets.signs import DECISIONS, decision_detail, figure_cell, finding_of, signed, weakest_family
 from tui.widgets.table_pane import PAGE, TablePane
-from tui.widgets.text import CARE, DIM, GOOD, STRONG, Row, Table, add_field, plain, short
+from tui.widgets.text import BAD, CARE, DIM, GOOD, STRONG, Row, Table, add_field, percent, plain, short, wilson
 from tui.widgets.view import ApiQuestion
 
 
@@ -134,3 +142,138 @@ class ModelsPane(TablePane):
             self.host.say("This model has no decision, and so no evaluation.")
         else:
             self.app.push_screen(EvaluationScreen(self.host.client(), decision))
+
+
+CHANGES = {
+    (False, True): ("+ gained", GOOD),
+    (True, False): ("- lost", BAD),
+    (True, True): ("= both", DIM),
+    (False, False): ("· neither", DIM),
+}
+SHOWN = ("all", "gained", "lost", "both", "neither", "broken")
+
+
+class ItemPair(NamedTuple):
+    candidate: ItemResult
+    champion: ItemResult
+
+    @property
+    def change(self) -> tuple[str, str]:
+        before, after = self.champion.passed, self.candidate.passed
+        return ("~ broken", CARE) if before is None or after is None else CHANGES[before, after]
+
+
+def pairs_of(evaluation: Evaluation) -> list[ItemPair]:
+    """Pairs both models' results on each sealed question that both answered, in the order of the sealed set."""
+    champion = {item.task: item for item in evaluation.champion.items}
+    return [ItemPair(item, champion[item.task]) for item in evaluation.candidate.items if item.task in champion]
+
+
+def summary_text(pairs: Sequence[ItemPair]) -> Text:
+    """Counts gained and lost items over all tasksets, then shows both models' passes for each taskset. A taskset's line
+    has the candidate's share with its 95 % interval, and the difference; broken items are left out."""
+    text = Text()
+    counts = {name: sum(one.change[0].endswith(name) for one in pairs) for name in SHOWN[1:]}
+    text.append_text(plain(f"{len(pairs)} items: ", STRONG))
+    text.append_text(plain(", ".join(f"{count} {name}" for name, count in counts.items() if count)))
+    text.append("\n")
+    families = sorted({one.candidate.family for one in pairs})
+    for family in families:
+        own = [one for one in pairs if one.candidate.family == family and not one.change[0].endswith("broken")]
+        before, after = (sum(bool(getattr(one, side).passed) for one in own) for side in ("champion", "candidate"))
+        low, high = wilson(after, len(own))
+        text.append_text(plain(f"  {family:<14} ", DIM, limit=20))
+        if not own:
+            text.append("no item that both answered\n", DIM)
+            continue
+        text.append(f"{before:>4} → {after:>4} of {len(own):<4}", STRONG)
+        text.append(f"  {percent(after / len(own)):>7} [{percent(low)}, {percent(high)}]  ")
+        gained = after - before
+        text.append(f"{gained:+d}\n", GOOD if gained > 0 else BAD if gained < 0 else DIM)
+    return text
+
+
+def _row(pair: ItemPair) -> Row:
+    item = pair.candidate
+    sides = [
+        ("~ broken", CARE) if one.passed is None else ("✓ right", GOOD) if one.passed else ("✗ wrong", BAD)
+        for one in (pair.champion, pair.candidate)
+    ]
+    calls = f"{pair.champion.calls} → {item.calls}"
+    return Row(
+        item.task,
+        (
+            plain(*pair.change),
+            plain(item.family, limit=14),
+            *(plain(*side) for side in sides),
+            plain(calls, DIM),
+            plain(item.task, DIM, limit=24),
+        ),
+    )
+
+
+ITEMS = Table(
+    name="items",
+    columns=(("change", 9), ("taskset", 14), ("champion", 8), ("candidate", 9), ("calls", 8), ("item", 24)),
+    empty="No item.",
+    row=_row,
+    detail=lambda pair, _status: plain(pair.candidate.task),
+)
+
+
+class EvaluationScreen(ModalScreen[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "leave", "back"),
+        Binding("g", "show('gained')", "gained"),
+        Binding("l", "show('lost')", "lost"),
+        Binding("a,e", "show('all')", "all"),
+        Binding("tab", "app.focus_next", "table, gates"),
+    ]
+
+    def __init__(self, client: ApiClient, decision: Decision) -> None:
+        super().__init__()
+        self._client = client
+        self._decision = decision
+        self._pairs: list[ItemPair] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="evaluation") as whole:
+            whole.border_title = (
+                f"candidate {short(self._decision.candidate)} beside champion {short(self._decision.champion)}"
+            )
+            yield Detail(id="evaluation-summary")
+            yield RecordTable(ITEMS)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        if (table := self.query_one_optional(RecordTable)) is None:
+            return  # the program ends while it opens
+        table.focus()
+        self._read()
+
+    @work(thread=True)
+    def _read(self) -> None:
+        try:
+            found: Evaluation | ApiError = self._client.evaluation(self._decision.evaluation)
+        except ApiError as error:
+            found = error
+        self.app.call_from_thread(self._arrived, found)
+
+    def _arrived(self, found: Evaluation | ApiError) -> None:
+        if not self.is_mounted:
+            return
+        if isinstance(found, ApiError):
+            text = plain(f"{found}: {found.hint}\n\n", BAD, lines=True)
+        else:
+            self._pairs = pairs_of(found)
+            text = summary_text(self._pairs)
+        text.append_text(decision_detail(self._decision))
+        self.query_one("#evaluation-summary", Detail).show_detail(text, moved=True)
+        self.action_show("all")
+
+    def action_show(self, which: str) -> None:
+        rows = [_row(one) for one in self._pairs if which == "all" or one.change[0].endswith(which)]
+        self.query_one(RecordTable).show_rows(rows)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

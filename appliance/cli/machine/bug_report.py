@@ -39,8 +39,7 @@ def bug_report(
 
     Example: assay bug-report --out report.tar.gz
     """
-    from appliance.bug_report.collect import parts, status_of, write
-    from appliance.bug_report.redaction import Redactor, known_secrets, secrets_of_reports
+    from appliance.bug_report.collect import Redactor, known_secrets, parts, secrets_of_reports, status_of, write
     from appliance.cli.machine.doctor import examine
     from appliance.client.api_client import ApiClient
     from appliance.config.places import cluster_token

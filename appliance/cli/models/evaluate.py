@@ -64,8 +64,7 @@ def evaluate(
     """
     from appliance import __version__
     from appliance.cli.shell import broker_target
-    from appliance.evaluation.figures import results
-    from appliance.evaluation.page import page
+    from appliance.evaluation.figures import page, results
     from appliance.evaluation.plan import AttemptFile, EvaluationPlan, questions, versioned
     from appliance.evaluation.run import EvaluationWork, carry_out
     from appliance.inference.engine import ModelError
@@ -147,7 +146,7 @@ def evaluate(
 
 
 def _show(found: EvaluationResults, out: Path) -> None:
-    from appliance.evaluation.page import cells, headings
+    from appliance.evaluation.figures import cells, headings
 
     rows = [found.all, *found.domains, *(row for row in found.tasksets if len(found.tasksets) > 1)]
     ks = list(found.all.pass_at)

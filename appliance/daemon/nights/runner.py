@@ -18,8 +18,7 @@ from appliance.daemon.service.cycles import Cycles, new_cycle_id
 from appliance.daemon.service.supervisor import WorkerSupervisor
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.nights.calendar import NightCalendar, coming
-from appliance.nights.cron import calendar_of
+from appliance.nights.calendar import NightCalendar, calendar_of, coming
 from appliance.nights.decide import Action, NightFacts, NightStep, decide, waits_for_person
 from appliance.nights.machine import MachineSnapshot, use_of
 from appliance.nights.settings import ScheduleSettings

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from appliance.agent.branching import Branching
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.learning.errors import LearningError
 from appliance.learning.limits.early_stopping import CollapseRecipe
 from appliance.learning.limits.rollout_limits import StragglerRecipe, TurnRecipe

@@ -26,10 +26,9 @@ from appliance.learning.folders import read_verified, write_folder
 from appliance.learning.ranks import Ranks
 from appliance.learning.recipes.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.state import gathered
-from appliance.learning.training.prepare import open_for
 from appliance.learning.training.sft import Encoded, SftTrainer
 from appliance.learning.training.trainer import Trainer
-from appliance.learning.training.updates import is_out_of_memory
+from appliance.learning.training.updates import is_out_of_memory, open_for
 from appliance.records.training import Group, Judged
 from appliance.system.ending import end_with
 from common.errors import HintedError

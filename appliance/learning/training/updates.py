@@ -7,6 +7,7 @@ gradient that is not finite never reaches a weight.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from appliance.inference.adapters import whole
+from appliance.inference.engine import ModelFiles
+from appliance.inference.folder import open_model
 from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.muon import Muon
 from appliance.learning.packing import Tokens
@@ -24,7 +27,7 @@ from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.learning.scoring import Scorer, Scores
 from appliance.learning.state import Learner
-from appliance.learning.training.prepare import prepare
+from appliance.learning.trained_weights import add_adapter
 from appliance.records.record import Record
 
 
@@ -258,3 +261,44 @@ def _refused(reason: str) -> LearningError:
         f"training.optimizer is adamw_8bit, but 8-bit moments are not available: {reason}",
         hint="set training.optimizer to adamw, or install bitsandbytes where the model is on an NVIDIA GPU",
     )
+
+
+LARGE = 50_000_000
+"""Minimum parameters of a large model."""
+THRESHOLD = 1 << 20
+"""Minimum bytes of a block with pages of its own."""
+_M_MMAP_THRESHOLD = -3
+
+
+def return_freed_memory(model: nn.Module) -> bool:
+    """Makes malloc return freed memory of a large model to the system, by fixing its mmap threshold for this process;
+    True if done. C libraries other than glibc lack the call and are left alone."""
+    if sum(parameter.numel() for parameter in model.parameters()) < LARGE:
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    return mallopt is not None and bool(mallopt(_M_MMAP_THRESHOLD, THRESHOLD))
+
+
+def open_for(files: ModelFiles, recipe: TrainingRecipe) -> Any:
+    """Opens a model in the numeric type that the recipe trains in: float32, unless frozen. Raises ModelError."""
+    frozen_half = recipe.method == "lora" and recipe.precision == "bfloat16"
+    return open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
+
+
+def prepare(model: Any, recipe: TrainingRecipe, seed: int) -> None:
+    """Prepares a transformers model for training in place: adds the LoRA adapter and gradient checkpointing if the
+    recipe asks for them. Equal seeds give equal adapters. Raises LearningError for a model that does not support the
+    recipe."""
+    return_freed_memory(model)
+    if recipe.method == "lora":
+        add_adapter(model, recipe.lora_rank, recipe.lora_alpha, seed)
+    if recipe.gradient_checkpointing:
+        # transformers 5.23 renamed it, and the old name warns.
+        enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+        try:
+            enable({"use_reentrant": False})
+        except ValueError as error:
+            raise LearningError(
+                f"{type(model).__name__} does not support gradient checkpointing: {error}",
+                hint="set training.gradient_checkpointing to false",
+            ) from error

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from appliance.agent.assignment import Assignment
+from appliance.agent.assignment import Assignment, tier_of
 from appliance.agent.judging import judge, require_sound
-from appliance.agent.limits import tier_of
 from appliance.agent.loop import Agent
 from appliance.agent.usage import by_tier, total
 from appliance.learning.signal.grouping import is_masked

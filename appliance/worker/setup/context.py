@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.engine import Engine, ModelError, ModelFiles
 from appliance.inference.engines import make_engines

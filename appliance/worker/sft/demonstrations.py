@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from appliance.agent.answers import written
-from appliance.agent.limits import tier_of
+from appliance.agent.assignment import tier_of
 from appliance.agent.texts import shown
 from appliance.records.rollouts import Purpose
 from appliance.system.durable_file import replace_file

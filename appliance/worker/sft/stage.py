@@ -19,10 +19,9 @@ from appliance.inference.engine import ModelFiles, NoProbabilitiesError
 from appliance.inference.folder import read_model
 from appliance.learning.checkpoints import prune, step_folder
 from appliance.learning.errors import LearningError, NotFiniteError
-from appliance.learning.training.prepare import open_for
 from appliance.learning.training.ranked_trainer import RankedSft
 from appliance.learning.training.sft import NEW, Encoded, SftTrainer, encode
-from appliance.learning.training.updates import halving
+from appliance.learning.training.updates import halving, open_for
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
 from appliance.rendering.tools import tools_of

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from appliance.agent.api_conversation import ApiSampling, converse, refuses
+from appliance.agent.assignment import tier_of
 from appliance.agent.calls import LOST
-from appliance.agent.limits import tier_of
 from appliance.inference.http.local_api import LocalApi, TooLongError
 from appliance.learning.recipes.stages import TeacherRecipe
 from appliance.records.rollouts import Purpose, RolloutEnd, ToolStatus

@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from appliance.agent.assignment import Assignment
+from appliance.agent.assignment import Assignment, tier_of
 from appliance.agent.judging import require_sound
-from appliance.agent.limits import tier_of
 from appliance.agent.loop import Agent
 from appliance.learning.signal.grouping import enough, is_masked, of_attempts
 from appliance.ledger.ledger import Ledger

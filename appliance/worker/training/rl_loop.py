@@ -28,10 +28,9 @@ from appliance.learning.recipes.recipe import Recipe, TrainingRecipe
 from appliance.learning.signal.comparison import errors_in_correct
 from appliance.learning.signal.grouping import is_masked, make_groups, of_attempts, reward_of
 from appliance.learning.training.distillation import every_rollout
-from appliance.learning.training.prepare import open_for
 from appliance.learning.training.ranked_trainer import RankedTrainer
 from appliance.learning.training.trainer import Trainer
-from appliance.learning.training.updates import halving
+from appliance.learning.training.updates import halving, open_for
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Group, Judged, StepRecord
 from appliance.rendering.formats import load_renderer

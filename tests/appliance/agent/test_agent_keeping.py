@@ -12,7 +12,7 @@ from agent_tasks import task_of
 from scripted_engine import Ids, ScriptedEngine
 
 from appliance.agent.assignment import Assignment
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.engine import Engine, GenerationRequest
 from appliance.inference.folder import read_model

@@ -11,7 +11,7 @@ from scripted_engine import ScriptedEngine
 
 from appliance.agent.assignment import Assignment
 from appliance.agent.branching import Branching, Where, branch_seed
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.learning.batches import sample_each
 from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd, ToolStatus

@@ -10,7 +10,7 @@ from chat_models import MARKS, files_of
 from scripted_engine import ScriptedEngine
 
 from appliance.agent.assignment import Assignment
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.learning.batches import sample_each
 from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolStatus

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.agent.limits import priority_of, tier_of
+from appliance.agent.assignment import priority_of, tier_of
 from appliance.config.configuration import Settings
 from appliance.config.places import broker_folder, broker_settings, broker_socket, runtime_settings
 from appliance.records.rollouts import Purpose

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 import appliance.agent
 from appliance.agent.assignment import Assignment
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent, calls_outside_sandbox
 from appliance.learning.batches import sample_each
 from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd, ToolStatus

@@ -13,8 +13,8 @@ from scripted_engine import Ids, ScriptedEngine
 from test_agent_keeping import Digests
 
 from appliance.agent.assignment import Assignment
+from appliance.agent.budget import AgentBudget
 from appliance.agent.keeping import RolloutKeeper
-from appliance.agent.limits import AgentBudget
 from appliance.agent.loop import MOVES, Agent
 from appliance.inference.engine import GenerationRequest
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd

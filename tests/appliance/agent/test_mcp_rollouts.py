@@ -17,7 +17,7 @@ from owned_packages import SERVERS, sessions_with
 from scripted_engine import ScriptedEngine
 
 from appliance.agent.assignment import Assignment
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.engine import GenerationRequest
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd

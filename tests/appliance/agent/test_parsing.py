@@ -5,7 +5,7 @@ from __future__ import annotations
 from tables import table
 
 from appliance.agent.answers import boxed
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.agent.texts import shown
 from runtime.sandbox import CallResult, CallStatus, Tier
 

@@ -11,7 +11,7 @@ from agent_tasks import task_of
 from scripted_engine import ScriptedEngine
 
 from appliance.agent.assignment import Assignment
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.records.rollouts import Purpose, Rollout
 from appliance.rendering.renderer import Renderer

@@ -18,7 +18,7 @@ from toy_worlds import BROKEN, TOYS, ToyEnvironment
 
 from appliance.agent.assignment import Assignment
 from appliance.agent.branching import Branching, Where
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent, calls_outside_sandbox
 from appliance.agent.worlds import TaskWorlds
 from appliance.inference.engine import GenerationRequest

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
 from tables import table
 
-from appliance.bug_report.collect import cut_lines, last_lines, parts, write
-from appliance.bug_report.redaction import REMOVED, Redactor, known_secrets
+from appliance.bug_report.collect import REMOVED, Redactor, cut_lines, known_secrets, last_lines, parts, write
 from appliance.config.configuration import Settings
 from appliance.daemon.coordination.core import Core
 from appliance.errors import AssayError, UsageError

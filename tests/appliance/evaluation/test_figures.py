@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from appliance.evaluation.figures import pass_at, results, score
-from appliance.evaluation.page import page
+from appliance.evaluation.figures import page, pass_at, results, score
 from appliance.evaluation.plan import EvaluationAttempt, EvaluationPlan
 from curriculum.registry import domain_of
 from policies.statistics import wilson

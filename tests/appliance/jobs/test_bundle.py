@@ -307,11 +307,11 @@ def test_a_transcript_that_would_fill_the_memory_is_refused_by_both_sides(
 ) -> None:
     rewritten(bundle, {"transcript.json": b"[" + b"[]," * 4_100_000 + b"[]]\n"})
     assert any("values" in reason for reason in check_bundle(bundle).reasons)
-    monkeypatch.setattr(layout, "BOUNDS", replace(BOUNDS, values=20))
+    monkeypatch.setattr(layout, "BOUNDS", replace(BOUNDS, values=100))
     message = {"parent": None, "role": "user", "text": "[," * 40, "sampled": False}
     sealed(tmp_path / "text", transcript=[message])
     with pytest.raises(BundleError, match="values"):
-        sealed(tmp_path / "new", transcript=[message] * 9)
+        sealed(tmp_path / "new", transcript=[message] * 40)
 
 
 def test_writing_again_replaces_and_leaves_nothing_beside(tmp_path: Path, verdict: Verdict) -> None:

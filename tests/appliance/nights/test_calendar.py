@@ -12,8 +12,15 @@ from property_budget import examples
 from pydantic import ValidationError
 from tables import table
 
-from appliance.nights.calendar import WEEKDAYS, NightlyWindow, coming, machine_zone, occasions_at
-from appliance.nights.cron import CronTimes, calendar_of
+from appliance.nights.calendar import (
+    WEEKDAYS,
+    CronTimes,
+    NightlyWindow,
+    calendar_of,
+    coming,
+    machine_zone,
+    occasions_at,
+)
 from appliance.nights.settings import ScheduleSettings
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Africa/Cairo", "UTC")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.daemon.service.decision import decide_cycle, next_phase
 from appliance.learning.recipes.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
 from appliance.records.cycles import Cycle, CycleState

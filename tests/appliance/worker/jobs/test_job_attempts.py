@@ -13,7 +13,7 @@ from checkpoint_records import checkpoint_record
 from scripted_engine import ScriptedEngine
 from short_nights import AT, FIXTURE
 
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.folder import read_model
 from appliance.jobs.check import check_bundle

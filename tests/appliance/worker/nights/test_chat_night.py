@@ -7,7 +7,7 @@ from pathlib import Path
 from chat_models import qwen3_folder
 from short_nights import SHORT, run_night
 
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.config.configuration import ModelSettings
 from appliance.learning.batches import sample_each
 from appliance.learning.folders import read_verified

@@ -14,7 +14,7 @@ from scripted_engine import Ids, ScriptedEngine
 from short_nights import SHORT, cycle_of, train_night
 
 from appliance.agent.answers import written
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.client.taskset_outcomes import OutcomeState, TasksetOutcome, outcomes_of
 from appliance.curriculum.kept_files import kept_questions
 from appliance.curriculum.own_files import file_of

@@ -16,7 +16,7 @@ from scripted_engine import Ids, ScriptedEngine
 from short_nights import FIXTURE, SHORT, cycle_of, run_night
 
 from appliance.agent.answers import written
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.config.configuration import Settings
 from appliance.config.places import broker_socket, runtime_settings
 from appliance.daemon.processes.broker_process import BrokerProcess, command

@@ -12,7 +12,7 @@ from chat_models import qwen3_folder
 from short_nights import FIXTURE, SHORT, run_night, train_night
 from vllm_engines import Faults, needs_vllm
 
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.inference.engine import ModelFiles, PushProof, Turn
 from appliance.inference.engines import ENGINES
 from appliance.inference.vllm.engine import VllmEngine

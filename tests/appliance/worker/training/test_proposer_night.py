@@ -11,7 +11,7 @@ import pytest
 from scripted_engine import Ids, ScriptedEngine
 from short_nights import FIXTURE, SHORT, train_night
 
-from appliance.agent.limits import AgentBudget
+from appliance.agent.budget import AgentBudget
 from appliance.curriculum.kept_files import kept_questions
 from appliance.inference.engine import GenerationRequest
 from appliance.inference.engines import ENGINES

@@ -1,4 +1,4 @@
-"""Limits of rollouts, and their isolation tier and priority by policy and purpose. Pure."""
+"""Limits of rollouts, and their concurrency."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from appliance.records.rollouts import Purpose
-from policies.permissions import Use, tier_for
-from policies.policy import Policy
 from runtime.model import FrozenModel, UnitName
-from runtime.sandbox import Priority, Tier
 
 
 class AgentBudget(FrozenModel):
@@ -27,22 +23,3 @@ class AgentBudget(FrozenModel):
     worlds: Annotated[int, UnitName("rollouts")] = Field(8, ge=1)
     """Concurrent rollouts with a world; half as many more may be branches. Each may need two of the sandboxes that
     sessions can have, beside those of prepared worlds, so this is at most a quarter of them."""
-
-
-_USES: dict[Purpose, Use] = {
-    Purpose.TRAIN: "training",
-    Purpose.VALIDATION: "training",
-    Purpose.EVALUATION: "evaluation",
-    Purpose.JOB: "jobs",
-}
-
-
-def tier_of(policy: Policy, purpose: Purpose, taskset: str) -> Tier:
-    """Returns the minimum isolation tier that the policy requires for a session with this purpose and taskset."""
-    return Tier(tier_for(policy, _USES[purpose], taskset, Tier.SHARED.value))
-
-
-def priority_of(purpose: Purpose) -> Priority:
-    """Returns the priority of sandbox calls for this purpose: people wait for jobs, nobody for a single training
-    rollout."""
-    return Priority.JOB if purpose is Purpose.JOB else Priority.TRAINING

@@ -1,16 +1,24 @@
-"""Counts a cycle's rollouts by purpose, taskset and level in SQL, without loading any rollout.
+"""Counts rollouts in SQL without loading any, and drops the bulk of old ones.
 
 Invariants: a rollout counts once, under the level of its task in the step it was committed with or among the held-out
 questions; otherwise it has no level. It ended in an infrastructure error, passed, or failed in one of the ways that
 `PassCount` names or with a wrong answer. Branches do not count: they begin where an attempt met something hard.
+
+Only training and validation rollouts of ended cycles lose anything. Task, turns, calls per tool with their status, and
+verdict stay, and so does everything that an evaluation, decision, approval or bundle rests on. The caller names the
+cycles; small transactions let other writers in between.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import TextClause, bindparam, text
+
+from appliance.ledger.database import Database
+from appliance.records.rollouts import Purpose
 
 # A call's status is matched in raw JSON; model text cannot match, as its quotation marks are escaped.
 _COUNTING = """
@@ -84,3 +92,53 @@ def counting(cycle: str, kept: Mapping[str, int]) -> TextClause:
     """Returns the SQL query that counts a cycle's rollouts; its rows have the fields of `PassCount`. `kept` gives the
     levels of held-out questions, by task."""
     return text(_COUNTING).bindparams(cycle=cycle, kept=json.dumps(dict(kept)))
+
+
+PURPOSES = (Purpose.TRAIN.value, Purpose.VALIDATION.value)
+AT_ONCE = 200
+"""Rollouts per transaction."""
+_WITH_TOKENS = """
+    FROM rollouts WHERE cycle = :cycle AND purpose IN :purposes
+    AND json_array_length(payload, '$.rollout.nodes[0].ids') > 0
+"""
+_EMPTIED = """
+    json_set(payload, '$.rollout.nodes', (
+        SELECT json_group_array(json(emptied)) FROM (
+            SELECT json_remove(json_replace(value, '$.ids', json('[]')), '$.logprobs', '$.call.code',
+                               '$.call.arguments', '$.call.output', '$.call.error') AS emptied
+            FROM json_each(payload, '$.rollout.nodes') ORDER BY key
+        )
+    ))
+"""
+
+
+class Dropped(NamedTuple):
+    rollouts: int
+    bytes: int
+
+
+def _bytes(text: str) -> str:
+    """Returns the SQL expression for the byte length of a text; SQLite's `length` counts characters."""
+    return f"length(CAST({text} AS BLOB))"
+
+
+def drop_tokens(database: Database, cycles: Sequence[str], *, dry_run: bool = False) -> Dropped:
+    """Drops tokens and call texts of these cycles' training and validation rollouts. Returns the amount dropped (or,
+    with `dry_run`, droppable)."""
+    rollouts = size = 0
+    found = text(f"SELECT sequence, {_bytes('payload')} - {_bytes(_EMPTIED)} AS size" + _WITH_TOKENS)
+    found = found.bindparams(bindparam("purposes", PURPOSES, expanding=True))
+    emptied = text(f"UPDATE rollouts SET payload = {_EMPTIED} WHERE sequence IN :rows")  # noqa: S608 - of ours
+    emptied = emptied.bindparams(bindparam("rows", expanding=True))
+    for cycle in cycles:
+        with database.reading() as connection:
+            rows = connection.execute(found, {"cycle": cycle}).all()
+        rollouts += len(rows)
+        size += sum(row.size for row in rows)
+        if dry_run:
+            continue
+        for start in range(0, len(rows), AT_ONCE):
+            batch = [row.sequence for row in rows[start : start + AT_ONCE]]
+            with database.writing() as connection:
+                connection.execute(emptied, {"rows": batch})
+    return Dropped(rollouts, size)
