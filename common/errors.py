@@ -39,8 +39,13 @@ def reason(error: Exception) -> str:
 
 @contextmanager
 def reading(subject: object, raised: type[HintedError], hint: str = "") -> Iterator[None]:
-    """Converts OSError and UnicodeDecodeError into `raised`: "cannot read SUBJECT: REASON", with the hint."""
+    """Converts an OSError, undecodable text or an invalid path into `raised`, "SUBJECT cannot be read: REASON"; passes
+    other errors."""
     try:
         yield
-    except (OSError, UnicodeDecodeError) as error:
-        raise raised(f"cannot read {subject}: {reason(error)}", hint=hint) from error
+    except HintedError:
+        raise
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError | UnicodeDecodeError) or "null byte" in str(error):
+            raise raised(f"{subject} cannot be read: {reason(error)}", hint=hint) from error
+        raise

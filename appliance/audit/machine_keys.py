@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from appliance.audit.log import AuditError
 from appliance.system.durable_file import write_private
+from common.errors import reading
 from policies.attestation import verify_attestation
 from policies.envelopes import PublicKey
 from policies.errors import StatementRefused
@@ -38,11 +39,10 @@ def load_key(data: Path, machine: Machine) -> Ed25519PrivateKey:
     """Loads the daemon's or the trainer's private key from the data folder. Raises AuditError if it is missing or not
     an Ed25519 key."""
     path = key_file(data, machine)
-    try:
+    with reading(f"the {machine}'s key {path}", AuditError, _BACK):
         content = path.read_bytes()
+    try:
         loaded = load_pem_private_key(content, password=None)
-    except OSError as error:
-        raise AuditError(f"the {machine}'s key {path} cannot be read: {error.strerror}", hint=_BACK) from error
     except (ValueError, TypeError) as error:
         raise AuditError(f"{path} is not a key of this program", hint=_BACK) from error
     if not isinstance(loaded, Ed25519PrivateKey):

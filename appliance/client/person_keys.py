@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, load_ssh_private_key
 
 from appliance.system.durable_file import write_private
-from common.errors import HintedError
+from common.errors import HintedError, reading
 from policies.contract.decision import NAME
 from policies.envelopes import PublicKey, Signer
 
@@ -145,13 +145,9 @@ def find_key(folder: Path, named: Path | None, person: str | None) -> PersonKey:
 def unlock(key: PersonKey, passphrase: str) -> Signer:
     """Decrypts a person's private key, and returns a signer that uses it. Raises KeyFileError for a wrong passphrase,
     or a file that is unencrypted or readable by others."""
-    try:
+    with reading(key.path, KeyFileError, "name the file of your key with --key"):
         content = key.path.read_bytes()
         mode = key.path.stat().st_mode
-    except OSError as error:
-        raise KeyFileError(
-            f"{key.path} cannot be read: {error.strerror}", hint="name the file of your key with --key"
-        ) from error
     if stat.S_IMODE(mode) & 0o077 and key.path.stat().st_uid == os.geteuid():
         raise KeyFileError(
             f"{key.path} is readable by others", hint=f"run `chmod 600 {key.path}`, and consider a new key"

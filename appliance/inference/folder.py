@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 
 from appliance.inference.engine import ModelError, ModelFiles
 from appliance.system.loading import without_collecting
+from common.errors import reading
 
 COMPLETE = "point the configuration at a complete Hugging Face model folder (config.json, tokenizer.json, safetensors)"
 INSTALLED = "only architectures of the installed transformers are loaded; code inside a model folder is never run"
@@ -89,10 +90,8 @@ def read_model(folder: Path) -> ModelFiles:
     if not folder.is_dir():
         raise ModelError(f"no such model folder: {folder}", hint=COMPLETE)
     wanted = [path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file()]
-    try:
+    with reading(folder, ModelError, COMPLETE):
         return {path.name: path.read_bytes() for path in wanted}
-    except OSError as error:
-        raise ModelError(f"{folder} cannot be read: {error.strerror}", hint=COMPLETE) from error
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from appliance.promotion.evidence import CANARY, CHAMPION, PREVIOUS
 from appliance.records.jobs import Job, JobState, solved_by_then
 from appliance.records.nights import CanaryState
 from appliance.system.durable_file import sync_folder, write_new
+from common.errors import reading
 from policies.canary import arm
 from runtime.errors import InfrastructureError
 
@@ -149,12 +150,8 @@ class JobFiles:
         """Returns the bytes of a job's files by name. Raises InfrastructureError if one is missing or changed."""
         found: dict[str, bytes] = {}
         for file in job.files:
-            try:
+            with reading(f"the file {file.name}", InfrastructureError, HINT):
                 content = (self.folder / file.sha256).read_bytes()
-            except OSError as error:
-                raise InfrastructureError(
-                    f"the file {file.name} cannot be read: {error.strerror}", hint=HINT
-                ) from error
             if hashlib.sha256(content).hexdigest() != file.sha256:
                 raise InfrastructureError(f"the file {file.name} is not the one that was given any more", hint=HINT)
             found[file.name] = content

@@ -24,6 +24,7 @@ from appliance.jobs import layout
 from appliance.jobs.layout import FIRST, LARGEST_ARCHIVE, BundleError, canonical, decode, sha256
 from appliance.records.record import Record
 from common import strict_json
+from common.errors import reading
 
 SHOWN_ADDED = 20
 """Maximum number of foreign files listed; one is enough to fail."""
@@ -78,11 +79,9 @@ class _Rejected(Exception):
 def read_bundle(path: Path) -> BundleRead:
     """Reads a bundle's folder or archive file, and compares every file with the manifest. Raises BundleError if it
     cannot be a bundle."""
-    try:
+    with reading(path, BundleError, HINT), ExitStack() as closing:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise BundleError(f"cannot read {path}: {error.strerror}", hint=HINT) from error
-    try:
+        closing.callback(os.close, descriptor)
         found = os.fstat(descriptor)
         if stat.S_ISDIR(found.st_mode):
             read = _folder(descriptor)
@@ -90,10 +89,6 @@ def read_bundle(path: Path) -> BundleRead:
             read = _archive(path, descriptor)
         else:
             raise BundleError(f"{path} is neither a folder nor a file", hint=HINT)
-    except OSError as error:
-        raise BundleError(f"cannot read {path}: {error.strerror}", hint=HINT) from error
-    finally:
-        os.close(descriptor)
     if all(file.state in (FileState.MISSING, FileState.ADDED) for file in read.files) and not read.faults:
         raise BundleError(f"{path} is not a bundle: it has none of a bundle's files", hint=HINT)
     return read

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance.learning.errors import CheckpointError
+from common.errors import reading
 
 MANIFEST = "manifest.json"
 FORMAT = "assay-folder-1"
@@ -177,10 +178,8 @@ def _listed(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
     """Returns the files listed in a folder's manifest, and the manifest's digest. Raises CheckpointError unless the
     folder has exactly these files."""
     recorded, digest = _read_manifest(folder)
-    try:
+    with reading(folder, CheckpointError, _RESTORE):
         present = {entry.name for entry in os.scandir(folder)} - {MANIFEST}
-    except OSError as error:
-        raise CheckpointError(f"{folder} cannot be read: {error.strerror}", hint=_RESTORE) from error
     if missing := sorted(recorded.keys() - present):
         raise CheckpointError(f"{folder} lacks {', '.join(missing)}", hint=_RESTORE)
     if extra := sorted(present - recorded.keys()):
@@ -239,11 +238,9 @@ def _check(path: Path, recorded: dict[str, Any], *, keep: bool = False) -> bytes
         size = os.fstat(source.fileno()).st_size
         if size != recorded["bytes"]:
             raise CheckpointError(f"{path} has {size} bytes, not {recorded['bytes']}", hint=_RESTORE)
-        try:
+        with reading(path, CheckpointError, _RESTORE):
             content = source.read() if keep else b""
             digest = hashlib.sha256(content) if keep else hashlib.file_digest(source, "sha256")
-        except OSError as error:
-            raise CheckpointError(f"{path} cannot be read: {error.strerror}", hint=_RESTORE) from error
     if digest.hexdigest() != recorded["sha256"]:
         raise CheckpointError(f"{path} was changed after it was written", hint=_RESTORE)
     return content

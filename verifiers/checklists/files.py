@@ -24,6 +24,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from common.errors import reading
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.spec import ChecklistSpec
 from verifiers.contract.errors import SpecError
@@ -79,12 +80,9 @@ def _source(source: Any, folder: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    try:
+    with reading(escaped(str(path)), SpecError, "Name a text file."):
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise SpecError(f"{escaped(str(path))} is larger than {MAX_BYTES >> 20} MiB", hint="Use a smaller file.")
         return data.decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise SpecError(f"{escaped(str(path))} cannot be read: {why}", hint="Name a text file.") from error

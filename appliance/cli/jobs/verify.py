@@ -24,6 +24,7 @@ from appliance.jobs.layout import LARGEST_MEANING, BundleError
 from appliance.jobs.reading import FileState
 from appliance.jobs.report import BundleReport, facts, parts, result
 from appliance.text.printable import printable
+from common.errors import reading
 from policies.envelopes import PublicKey
 from runtime.model import FrozenModel
 from verifiers.checker import Checker
@@ -141,15 +142,11 @@ def _validation_beside(path: Path) -> bytes | None:
     None if it does not exist."""
     whole = path.resolve()  # `.` has no name
     beside = whole.parent / f"{whole.name.removesuffix('.zip')}.meaning.json"
-    try:
+    with reading(beside, BundleError, "Move it away, or make it readable."):
         if not beside.is_file():
             return None
         with beside.open("rb") as source:
             return source.read(LARGEST_MEANING + 1)
-    except OSError as error:
-        raise BundleError(
-            f"{beside} cannot be read: {error.strerror}", hint="Move it away, or make it readable."
-        ) from (error)
 
 
 def _write_page(report: BundleReport, html: Path | None) -> None:

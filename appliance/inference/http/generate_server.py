@@ -35,6 +35,7 @@ from torch import nn
 from appliance.inference.engine import Engine, GenerationRequest, ModelError, ModelFiles, PushProof, Turn
 from appliance.inference.engine_loop import AbortedError, EngineLoop
 from appliance.inference.http.server import http_config
+from common.errors import reading
 
 LOOPBACK = "127.0.0.1"
 LEAST_KEY = 16
@@ -107,7 +108,7 @@ class GenerateServer:
 
 def read_key(path: Path) -> str:
     """Reads the API key from its file, creating it if missing. Raises ModelError if others can read it."""
-    try:
+    with reading(f"the key in {path}", ModelError, "name another --key-file"):
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
@@ -115,8 +116,6 @@ def read_key(path: Path) -> str:
         if path.stat().st_mode & 0o077:
             raise ModelError(f"key file {path} is readable by others", hint=f"run chmod 600 {path}")
         return path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"the key in {path} cannot be read: {error}", hint="name another --key-file") from error
 
 
 MAX_TOKENS = 1 << 20
