@@ -47,7 +47,7 @@ class SelfTestTrial:
 
 def trials(questions: Iterable[TaskQuestion] = ()) -> list[SelfTestTrial]:
     """Returns all self-test trials in a fixed order. Raises ValueError if two cases of a verifier share a name."""
-    found = [_trial(case) for kind in registry.KINDS for case in cases_of(kind)]
+    found = [_trial(case) for kind in registry.KINDS.values() for case in cases_of(kind)]
     found += list(_agents_against_verifiers(found))
     found += list(_agents_against_families(questions))
     names = Counter((trial.verifier, trial.name) for trial in found)
@@ -59,7 +59,7 @@ def trials(questions: Iterable[TaskQuestion] = ()) -> list[SelfTestTrial]:
 
 def without_canaries() -> tuple[str, ...]:
     """Returns the kinds that have no canaries in this installation: their verifiers are untested."""
-    return tuple(kind.name for kind in registry.KINDS if folder_of(kind) is None)
+    return tuple(kind.name for kind in registry.KINDS.values() if folder_of(kind) is None)
 
 
 def _trial(case: Case) -> SelfTestTrial:

@@ -34,7 +34,7 @@ class CatalogueRow(BaseModel):
     @property
     def kinds(self) -> frozenset[str]:
         """Kinds of verifiers on which the attack must be tried, with `all` resolved."""
-        return frozenset(kind.name for kind in KINDS) if EVERY_KIND in self.tried_on else frozenset(self.tried_on)
+        return frozenset(KINDS) if EVERY_KIND in self.tried_on else frozenset(self.tried_on)
 
 
 class CatalogueTrial(Protocol):
@@ -57,7 +57,7 @@ class CatalogueTrial(Protocol):
 def catalogue_rows() -> list[CatalogueRow]:
     """Returns all known attacks on verifiers, sorted by number. Raises ValueError if two share a number."""
     rows: dict[int, CatalogueRow] = {}
-    for kind in KINDS:
+    for kind in KINDS.values():
         folder = folder_of(kind)
         index = tomllib.loads((folder / INDEX).read_text(encoding="utf-8")) if folder is not None else {}
         for fields in index.get("attack", []):
@@ -88,7 +88,7 @@ def _rows(shown: list[CatalogueTrial], only: Collection[str]) -> Iterator[str]:
 
 
 def _cases(shown: list[CatalogueTrial]) -> Iterator[str]:
-    for kind in KINDS:
+    for kind in KINDS.values():
         cases = [trial for trial in shown if trial.verifier == kind.name and trial.sort == "attack"]
         if cases:
             controls = sum(trial.verifier == kind.name and trial.sort == "control" for trial in shown)

@@ -6,6 +6,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from common.plugins.allowed import VARIABLE, listed
 from runtime.programs import Program
 from verifiers.workers.process import COMMAND, ROOT
 
@@ -22,7 +23,8 @@ def python_folders() -> tuple[Path, ...]:
 
 
 def python_environment() -> dict[str, str]:
-    return {"PYTHONPATH": str(ROOT), "LD_LIBRARY_PATH": sysconfig.get_config_var("LIBDIR") or "/usr/lib"}
+    paths = {"PYTHONPATH": str(ROOT), "LD_LIBRARY_PATH": sysconfig.get_config_var("LIBDIR") or "/usr/lib"}
+    return {**paths, VARIABLE: listed(), "PYDANTIC_DISABLE_PLUGINS": "__all__"}
 
 
 def verifier_program(memory_mib: int) -> Program:

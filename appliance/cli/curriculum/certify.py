@@ -79,7 +79,7 @@ def certify(
                 found = run(checker.check_many, worlds=worlds)
     finally:
         show_progress("")
-    signed = _recorded(context, data, found)
+    signed = record(context, data, found)
     if as_json:
         from appliance.cli.documents.tasks import CertificateDocument
 
@@ -104,7 +104,7 @@ def _elsewhere(name: str, data: Path) -> str:
     return run.stdout.decode().strip()
 
 
-def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> str:
+def record(context: typer.Context, data: Path | None, found: Certificate) -> str:
     """Signs a certification report into the audit log, by the daemon or without one; returns a description of the
     result."""
     from appliance.audit.head_places import head_files

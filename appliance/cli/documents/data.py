@@ -27,6 +27,32 @@ class BackupDocument(FrozenModel):
     bytes: int
 
 
+class PluginDocument(FrozenModel):
+    """One distribution that adds to the product."""
+
+    distribution: str
+    version: str = ""
+    digest: str = ""
+    state: Literal["admitted", "not in the policy", "refused", "unusable"]
+    """`refused`: the policy admits it in another form; `unusable`: its installed files cannot be vouched for."""
+    problem: str = ""
+    adds: tuple[str, ...] = ()
+    """What it adds: seam and name."""
+    certified: bool = False
+    """True if the newest certificate in the audit log is for these very files."""
+
+
+class PluginCertificate(FrozenModel):
+    distribution: str
+    version: str
+    digest: str
+    checks: dict[str, tuple[str, ...]]
+    """Faults of each row that it adds."""
+    faults: tuple[str, ...]
+    signed: str
+    """Outcome of signing the certificate into the audit log."""
+
+
 class RestoredDocument(BackupDocument):
     restored: str
     """The data folder."""

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from appliance.cli.shell.options import Data, socket_of
+from common.plugins.allowed import listed
 
 
 def tui(
@@ -44,6 +45,7 @@ def tui(
     if not demo_data:
         options += ["--key", str(key.absolute())] if key else []
         command = _command(socket_of(context, data), options)
+        listed()  # the screens of admitted distributions
         sys.stdout.flush()
         os.execv(sys.executable, command)  # noqa: S606
     if not web and not (sys.stdin.isatty() and sys.stdout.isatty()):

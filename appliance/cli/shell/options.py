@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from appliance.config.configuration import Settings
     from appliance.settings.client_config import ClientSettings
     from appliance.settings.config_layers import Layer
+    from common.plugins.installed import Pin
 
 S = TypeVar("S", bound="ClientSettings")
 
@@ -67,6 +70,23 @@ def socket_of(context: typer.Context, data: Path | None) -> Path:
             exit_code=3,
         )
     return settings.socket_path
+
+
+def plugins_of_command() -> tuple[Pin, ...]:
+    """Returns the distributions admitted by the policy in force of the data folder that the command line names; asked
+    for when a command first needs one. Raises ConfigError and PolicyError."""
+    from appliance.settings.client_config import ClientSettings
+    from appliance.settings.config_layers import read_layers
+    from appliance.settings.policy_files import plugins_in_force
+
+    typed = [
+        value.removeprefix("--data=") if value.startswith("--data=") else following
+        for value, following in zip(sys.argv[1:], [*sys.argv[2:], ""], strict=True)
+        if value == "--data" or value.startswith("--data=")
+    ]
+    layers = read_layers({"data": Path(typed[-1]) if typed else None})
+    known = [replace(one, values={key: one.values[key] for key in one.values.keys() & {"data"}}) for one in layers]
+    return plugins_in_force(ClientSettings.of_layers(known).data)
 
 
 def data_of(context: typer.Context, data: Path | None) -> Path:

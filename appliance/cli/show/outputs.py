@@ -159,6 +159,8 @@ OUTPUTS: dict[str, tuple[JsonOutput, ...]] = {
     "curriculum adapter add": (_ADDED,),
     "curriculum harbor": (JsonOutput(f"{_DOCUMENTS}.tasks:HarborFolder"),),
     "curriculum export": (JsonOutput(f"{_DOCUMENTS}.tasks:ExportedTask"),),
+    "plugins ls": (JsonOutput(f"{_DOCUMENTS}.data:PluginDocument", "list"),),
+    "plugins certify": (JsonOutput(f"{_DOCUMENTS}.data:PluginCertificate"),),
     "check exact": _JUDGED,
     "check predicate": _JUDGED,
     "check answer": _JUDGED,

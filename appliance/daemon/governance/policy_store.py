@@ -2,7 +2,8 @@
 
 Invariants: an edit takes effect only after its signed statement was verified and logged. The file
 `policy/in-force.toml` is a copy for other processes; it is restored from the log at the next start if it differs.
-People are shown the log's version, not the file's.
+People are shown the log's version, not the file's. The plug-ins that this process and its children may load are those of the
+log's version at its start.
 
 Trust on first use: the policy file of the very first start is accepted, and logged as such (`policy.first_use`).
 """
@@ -19,9 +20,10 @@ from appliance.daemon.contract.errors import BrokenError
 from appliance.settings.data_schema import require_current_policy
 from appliance.settings.policy_files import in_force_file, parse_policy, policy_file, written_policy
 from appliance.system.durable_file import replace_file
+from common.plugins.allowed import allow
 from policies.errors import PolicyError
 from policies.in_force import POLICY_FIRST_USE, POLICY_SIGNED
-from policies.policy import Policy, read_content
+from policies.policy import Policy, plugins_in, read_content
 
 
 class PolicyStore:
@@ -91,6 +93,7 @@ class PolicyStore:
         content, name = read_content(file) if file.exists() else written_policy(self._data)
         if file.exists():
             require_current_policy(content, file)
+        allow(plugins_in(content))
         policy = parse_policy(content, name)
         self._audit.append(POLICY_FIRST_USE, file=policy.digest, origin=name, note=note, content=content.decode())
         self._digests.append(policy.digest)
@@ -100,6 +103,7 @@ class PolicyStore:
     def _from_log(self, content: bytes) -> Policy:
         path = in_force_file(self._data)
         require_current_policy(content, path)
+        allow(plugins_in(content))
         self._content = content
         found = _digest(path.read_bytes()) if path.exists() else ""
         if found != self._digests[-1]:

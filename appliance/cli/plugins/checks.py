@@ -1,0 +1,225 @@
+"""Certification of a plug-in: one check for each seam, each returning faults as sentences.
+
+Invariants: a check that breaks is a fault, never an exception; verdicts and worlds come from processes and sandboxes
+of the checker, which has only the plug-in under test beside those already admitted.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from appliance.inference.engines import ENGINES
+from appliance.jobs.solver_round import MOST_PROPOSALS, SOLVERS, named_solvers
+from appliance.learning.objectives.registry import OBJECTIVES
+from appliance.system.clock import now, utc_now
+from common.plugins.installed import Plugin
+from curriculum.adapters import ADAPTERS
+from curriculum.certification.certificate import Certificate
+from curriculum.certification.certify import certify, drafts_of
+from curriculum.certification.worlds import plain_arguments, tried_in
+from curriculum.contract.taskset import TaskDraft
+from curriculum.environments import ENVIRONMENTS
+from curriculum.registry import BUILT_IN
+from policies.contract.decision import GateOutcome
+from policies.contract.evidence import Evidence
+from policies.gates.gate import AskedGates, GateContext, is_about
+from policies.gates.registry import gates_from_outside
+from runtime.package_sets import PIN
+from verifiers.checker import Checker
+from verifiers.contract.examples import CheckedExample, ExampleInput
+from verifiers.contract.solver import SolverTools
+from verifiers.contract.verdict import Verdict
+from verifiers.exact.spec import ExactSpec
+from verifiers.registry import KINDS
+from verifiers.registry.canaries import cases_of
+from verifiers.selftest.run import run_selftest
+
+SECONDS = 600.0
+"""Time limit of another process, in seconds."""
+SEEDS = 20
+"""Tasks of each level of a taskset."""
+SCREEN = "import sys; from tui.views import SCREENS; SCREENS[sys.argv[1]].make().questions()"
+
+
+def checked(plugin: Plugin, checker: Checker, elsewhere: Callable[[str], str]) -> Iterator[tuple[str, list[str]]]:
+    """Yields each row of a plug-in, as "SEAM NAME", with its faults. `elsewhere` returns what another process makes of
+    a taskset."""
+    checks: dict[str, Callable[[str], list[str]]] = {
+        "kinds": lambda name: _kind(name, checker),
+        "tasksets": lambda name: list(taskset_certificate(name, checker, elsewhere).faults),
+        "environments": lambda name: _environment(name, plugin, checker),
+        "objectives": _objective,
+        "gates": _gate,
+        "engines": _engine,
+        "solvers": lambda name: _solver(name, checker),
+        "screens": _screen,
+        "adapters": _adapter,
+    }
+    for seam in plugin.rows:
+        for name in plugin.names(seam):
+            try:
+                faults = checks[seam](name)
+            except Exception as error:  # noqa: BLE001 - code from outside: whatever broke is the report
+                faults = [f"{type(error).__name__}: {error}"]
+            yield f"{seam} {name}", faults
+
+
+def taskset_certificate(name: str, checker: Checker, elsewhere: Callable[[str], str]) -> Certificate:
+    """Certifies a taskset as `assay curriculum certify` does, in sandboxes of the checker. Raises CurriculumError."""
+    levels = range(BUILT_IN.named(name).level_count)
+    has_world = any(
+        draft.environment in ENVIRONMENTS for level in levels for draft in drafts_of(BUILT_IN, name, level, 2)
+    )
+    return certify(
+        BUILT_IN,
+        name,
+        checker.check_many,
+        seeds=SEEDS,
+        elsewhere=lambda: elsewhere(name),
+        worlds=tried_in(ENVIRONMENTS, checker.sessions()) if has_world else None,
+    )
+
+
+def _kind(name: str, checker: Checker) -> list[str]:
+    """Its canaries and idle agents get the right verdicts, and its check rejects mutants of right answers."""
+    kind, mutants = KINDS[name], []
+    report = run_selftest(checker, made_at=now(), only=[name])
+    faults = [f"{one.sort} {one.name}: {one.outcome.value}, {one.reason}" for one in report.wrong]
+    faults += [f"{one.name}: not run: {one.reason}" for one in report.not_run if one.verifier == name]
+
+    def ask(inputs: Sequence[ExampleInput]) -> list[CheckedExample]:
+        results = checker.check_many([(one.spec, one.submission) for one in inputs])
+        return [
+            CheckedExample(one, result.outcome.value, result.reason, result.evidence)
+            for one, result in zip(inputs, results, strict=True)
+            if isinstance(result, Verdict)
+        ]
+
+    for case in (case for case in cases_of(kind) if case.honest):
+        verdict = checker.check(case.spec, case.submission)
+        if (verdict.verifier, verdict.version) != (name, kind.version):
+            faults.append(f"its verdicts name {verdict.verifier} {verdict.version} instead of {name} {kind.version}")
+        examples = kind.examples.load()(case.spec, case.submission, ask).examples
+        mutants += [one for one in examples if one.given.sort == "mutant"]
+    if not (report.attacks and report.controls):
+        faults.append("its canaries lack an attack or an honest control")
+    if not any(not one.accepted for one in mutants):
+        faults.append("no mutant of a right answer is rejected")
+    return list(dict.fromkeys(faults))
+
+
+def _environment(name: str, plugin: Plugin, checker: Checker) -> list[str]:
+    """Its worlds start equal and stay apart under hostile calls: those of the plug-in's tasksets, or one without a
+    setup."""
+    environment = ENVIRONMENTS[name]
+    if why := environment.missing():
+        return [why]
+    drafts = [
+        draft
+        for taskset in plugin.names("tasksets")
+        for draft in drafts_of(BUILT_IN, taskset, 0, 2)
+        if draft.environment == name
+    ]
+    plain = TaskDraft(topic="", key=name, messages=(), spec=ExactSpec(expected="x"), answer="x", environment=name)
+    return tried_in(ENVIRONMENTS, checker.sessions())(drafts[:1] or [plain])
+
+
+def _objective(name: str) -> list[str]:
+    """Masked tokens have no loss, rows do not affect each other, and a better rollout earns more."""
+    import torch
+
+    from appliance.learning.objectives.objective import Graded
+
+    made = OBJECTIVES[name]
+    logprobs = torch.tensor([[-1.0, -2.0, -0.5], [-0.3, -1.5, -2.5]], requires_grad=True)
+    sampled, advantages = logprobs.detach() * 1.1, torch.tensor([[1.0, -1.0, 5.0], [0.5, 0.5, 0.5]])
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    whole = made.losses(logprobs, sampled, advantages, mask, made.clip)
+    alone = made.losses(logprobs[:1], sampled[:1], advantages[:1], mask[:1], made.clip)
+    (gradient,) = torch.autograd.grad(whole.losses.sum(), logprobs)
+    better, worse = made.advantages([Graded(1.0), Graded(0.0)])
+    faults = {
+        "a masked token has a loss or a gradient": bool(whole.losses[0, 2] or gradient[0, 2]),
+        "a loss or a gradient is not finite": not bool(whole.losses.isfinite().all() and gradient.isfinite().all()),
+        "a row's losses depend on other rows": not torch.allclose(whole.losses[:1], alone.losses),
+        "its denominator is not positive": not made.denominator(5, 2, 10) > 0,
+        "a better rollout does not earn more": not better > worse,
+    }
+    return [fault for fault, found in faults.items() if found]
+
+
+def _gate(name: str) -> list[str]:
+    """It is a function of its arguments, names itself, and does not pass without evidence."""
+    gate = gates_from_outside([name])[name]
+    section = gate.section.model_validate(plain_arguments(gate.section.model_json_schema()))
+    digests: Any = dict.fromkeys(("evaluation", "candidate", "sealed_set", "candidate_asked", "champion_asked"), "x")
+    temperatures: Any = {"candidate_temperature": 1.0, "champion_temperature": 1.0}
+    at = utc_now()
+    evidence = Evidence(**digests, **temperatures, champion=None, in_service=None, items=(), evaluated_at=at)
+    first, again = (gate.judge(evidence, section, GateContext(AskedGates(), at)) for _ in range(2))
+    findings = first if isinstance(first, tuple) else (first,)
+    faults = {
+        "it judges the same evidence differently": first != again,
+        f"a finding does not name {name}": not all(is_about(one, name) for one in findings),
+        "it passes without evidence": any(one.outcome is GateOutcome.PASSED for one in findings),
+        "it has no finding": not findings and not gate.conditional,
+    }
+    return [fault for fault, found in faults.items() if found]
+
+
+def _engine(name: str) -> list[str]:
+    """It proves pushed weights, samples a turn, and scores it as it sampled it."""
+    from appliance.inference.engine import GenerationRequest, Turn
+    from appliance.inference.weights import push_model
+    from appliance.seedling.model import new_seedling
+    from appliance.seedling.tokenizer import train_tokenizer
+
+    engine, model = ENGINES[name](2, 64, None), new_seedling(train_tokenizer(), 0)
+    try:
+        faults = ["it has weights before the first push"] if engine.version else []
+        push_model(engine, model, "a")
+        request = GenerationRequest(id=0, prompt=(1, 2, 3), stop=5, max_tokens=32, temperature=1.0, seed=0)
+        engine.submit(request)
+        turns: list[Turn] = []
+        for _ in range(64):
+            turns += engine.step() if not turns else ()
+        scored = engine.score([(*request.prompt, *turns[0].ids)])[0][len(request.prompt) - 1 :]
+        if any(abs(one - other) > 1e-3 for one, other in zip(turns[0].logprobs, scored, strict=True)):
+            faults.append("its log-probabilities differ from its own scores")
+        return faults
+    finally:
+        engine.close()
+
+
+def _solver(name: str, checker: Checker) -> list[str]:
+    """Its solvers have its name, end, and sign what they propose."""
+    assert name in SOLVERS
+    asked = (ExactSpec(expected="4"), "What is 2 + 2?", False)
+    faults: list[str] = []
+    for solver in named_solvers(name, asked):
+        tools = SolverTools(checker, None, {}, "certify", lambda: False)
+        for number, proposal in enumerate(solver.proposals(asked[0], asked[1], tools, 5.0)):
+            if not proposal.by.startswith(name):
+                faults.append(f"a proposal is signed {proposal.by[:80]!r} instead of {name}")
+            if number == MOST_PROPOSALS:
+                break
+    return list(dict.fromkeys(faults))
+
+
+def _screen(name: str) -> list[str]:
+    """The terminal program, a process of its own, can make it and knows its questions."""
+    command = [sys.executable, "-I", "-c", SCREEN, name]
+    ran = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
+    return ran.stderr.decode(errors="replace").strip().splitlines()[-1:] if ran.returncode else []
+
+
+def _adapter(name: str) -> list[str]:
+    """Its guests' packages are exact versions, and its modules can be named."""
+    adapter = ADAPTERS[name]
+    faults = [f"{pin!r} is no exact version" for pin in adapter.pins if not PIN.fullmatch(pin)]
+    faults += [f"{one!r} is no module" for one in adapter.imports if not re.fullmatch(r"\w+(\.\w+)*", one)]
+    return faults if adapter.pins and adapter.imports else [*faults, "it names no package or no module"]
