@@ -94,7 +94,7 @@ def version_of(content: bytes) -> int | None:
 
 
 def plugins_in(content: bytes) -> tuple[Pin, ...]:
-    """Returns the distributions that a policy file admits. Reads no gate, so imports none of them. Raises PolicyError."""
+    """Returns the distributions that a policy file admits. Imports none of them. Raises PolicyError."""
     try:
         rows = TypeAdapter(tuple[PluginRule, ...]).validate_python(
             read_toml(content.decode()).get("plugins", ()), strict=False

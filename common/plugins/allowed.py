@@ -74,5 +74,5 @@ def _checked(pin: Pin) -> Plugin:
         what = f"its files have the digest {plugin.pin.digest[:12]}, and {pin.digest[:12]} is admitted"
     raise PluginError(
         f"plug-in {name}: {what}",
-        hint=f"install the admitted one, or run `assay plugins certify {name}`, put its row into the policy and sign it",
+        hint=f"install the admitted one; or certify it (`assay plugins certify {name}`) and sign its row",
     )

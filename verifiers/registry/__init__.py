@@ -2,7 +2,7 @@
 
 A kind whose specs are `conducted` runs a submission in a sandbox of its own or also asks a model; `verifiers.checker`
 then conducts the check. All other kinds are decided from the text alone, in a worker. Canaries are read in
-`canaries.py`; the pydantic type of a spec is in `spec.py`. Kinds of admitted distributions come after the built-in ones.
+`canaries.py`; the pydantic type of a spec is in `spec.py`. Kinds of admitted distributions come last.
 """
 
 from __future__ import annotations

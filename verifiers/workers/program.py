@@ -18,7 +18,8 @@ OURS = ("verifiers", "runtime", "common")
 
 def python_folders() -> tuple[Path, ...]:
     """Returns the folders of this interpreter, its packages and its libraries."""
-    wanted = [*SYSTEM, Path(sys.prefix), Path(sys.base_prefix), *(ROOT / name for name in OURS)]
+    packages = [Path(folder) for folder in sys.path if Path(folder).name in ("site-packages", "dist-packages")]
+    wanted = [*SYSTEM, Path(sys.prefix), Path(sys.base_prefix), *packages, *(ROOT / name for name in OURS)]
     return tuple(dict.fromkeys(folder for folder in wanted if folder.is_dir()))
 
 

@@ -116,7 +116,7 @@ class WorkerScheduler:
         return min([*moments, *self._loading.values()], default=None)
 
     def load(self, names: Iterable[str] | None = None) -> None:
-        """Makes the zygote import these packages (default: all), once. Existing workers end after their current items."""
+        """Makes the zygote import packages (default: all), once. Existing workers end after their current items."""
         wanted = [package for package in (packages() if names is None else names) if package not in self._has]
         if not wanted:
             return

@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from appliance.inference.engines import ENGINES
 from appliance.jobs.solver_round import MOST_PROPOSALS, SOLVERS, named_solvers
@@ -45,12 +44,19 @@ SEEDS = 20
 SCREEN = "import sys; from tui.views import SCREENS; SCREENS[sys.argv[1]].make().questions()"
 
 
-def checked(plugin: Plugin, checker: Checker, elsewhere: Callable[[str], str]) -> Iterator[tuple[str, list[str]]]:
+def checked(
+    plugin: Plugin, checker: Checker, elsewhere: Callable[[str], str], tasksets: list[Certificate]
+) -> Iterator[tuple[str, list[str]]]:
     """Yields each row of a plug-in, as "SEAM NAME", with its faults. `elsewhere` returns what another process makes of
-    a taskset."""
+    a taskset; certificates of its tasksets are added to `tasksets`."""
+
+    def taskset(name: str) -> list[str]:
+        tasksets.append(_taskset(name, checker, elsewhere))
+        return list(tasksets[-1].faults)
+
     checks: dict[str, Callable[[str], list[str]]] = {
         "kinds": lambda name: _kind(name, checker),
-        "tasksets": lambda name: list(taskset_certificate(name, checker, elsewhere).faults),
+        "tasksets": taskset,
         "environments": lambda name: _environment(name, plugin, checker),
         "objectives": _objective,
         "gates": _gate,
@@ -68,7 +74,7 @@ def checked(plugin: Plugin, checker: Checker, elsewhere: Callable[[str], str]) -
             yield f"{seam} {name}", faults
 
 
-def taskset_certificate(name: str, checker: Checker, elsewhere: Callable[[str], str]) -> Certificate:
+def _taskset(name: str, checker: Checker, elsewhere: Callable[[str], str]) -> Certificate:
     """Certifies a taskset as `assay curriculum certify` does, in sandboxes of the checker. Raises CurriculumError."""
     levels = range(BUILT_IN.named(name).level_count)
     has_world = any(
@@ -121,7 +127,8 @@ def _environment(name: str, plugin: Plugin, checker: Checker) -> list[str]:
     drafts = [
         draft
         for taskset in plugin.names("tasksets")
-        for draft in drafts_of(BUILT_IN, taskset, 0, 2)
+        for level in range(BUILT_IN.named(taskset).level_count)
+        for draft in drafts_of(BUILT_IN, taskset, level, 2)
         if draft.environment == name
     ]
     plain = TaskDraft(topic="", key=name, messages=(), spec=ExactSpec(expected="x"), answer="x", environment=name)
@@ -156,10 +163,20 @@ def _gate(name: str) -> list[str]:
     """It is a function of its arguments, names itself, and does not pass without evidence."""
     gate = gates_from_outside([name])[name]
     section = gate.section.model_validate(plain_arguments(gate.section.model_json_schema()))
-    digests: Any = dict.fromkeys(("evaluation", "candidate", "sealed_set", "candidate_asked", "champion_asked"), "x")
-    temperatures: Any = {"candidate_temperature": 1.0, "champion_temperature": 1.0}
     at = utc_now()
-    evidence = Evidence(**digests, **temperatures, champion=None, in_service=None, items=(), evaluated_at=at)
+    evidence = Evidence(
+        evaluation="evaluation",
+        candidate="candidate",
+        champion="champion",
+        in_service="champion",
+        sealed_set="sealed",
+        candidate_asked="sealed",
+        champion_asked="sealed",
+        candidate_temperature=1.0,
+        champion_temperature=1.0,
+        items=(),
+        evaluated_at=at,
+    )
     first, again = (gate.judge(evidence, section, GateContext(AskedGates(), at)) for _ in range(2))
     findings = first if isinstance(first, tuple) else (first,)
     faults = {
@@ -178,7 +195,7 @@ def _engine(name: str) -> list[str]:
     from appliance.seedling.model import new_seedling
     from appliance.seedling.tokenizer import train_tokenizer
 
-    engine, model = ENGINES[name](2, 64, None), new_seedling(train_tokenizer(), 0)
+    engine, model = ENGINES[name](2, 64, None), new_seedling(train_tokenizer([]), 0)
     try:
         faults = ["it has weights before the first push"] if engine.version else []
         push_model(engine, model, "a")

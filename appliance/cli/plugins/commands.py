@@ -1,9 +1,10 @@
-"""`assay plugins`: the distributions that add to the product, what of them the policy admits, and their certificates."""
+"""`assay plugins`: distributions that add to the product, those that the policy admits, and their certificates."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -69,8 +70,10 @@ def certify(
     """
     from appliance.cli.curriculum.certify import record
     from appliance.cli.documents.data import PluginCertificate
-    from appliance.cli.plugins.checks import checked, taskset_certificate
+    from appliance.cli.plugins.checks import checked
+    from appliance.cli.shell import broker_target
     from appliance.cli.show.printing import show_fields, show_json, show_line, show_progress
+    from appliance.errors import AssayError
     from curriculum.certification.certificate import Certificate
     from verifiers.checker import Checker
 
@@ -79,26 +82,25 @@ def certify(
     allow([*others, plugin.pin])
     found: dict[str, list[str]] = {}
     tasksets: list[Certificate] = []
-    with Checker(workers=1) as checker:
-        for row, faults in checked(plugin, checker, _made_elsewhere):
+    with ExitStack() as held:
+        pool = None
+        with suppress(AssayError):  # a world then says what it lacks
+            pool = held.enter_context(broker_target.sessions(broker_target.find(context, data).settings))
+        checker = held.enter_context(Checker(sessions=pool, workers=1))  # its worker admits the plug-in, a daemon's not
+        for row, row_faults in checked(plugin, checker, _made_elsewhere, tasksets):
             show_progress(row)
-            found[row] = faults
-        if not any(found.values()):
-            tasksets = [taskset_certificate(name, checker, _made_elsewhere) for name in plugin.names("tasksets")]
+            found[row] = row_faults
     show_progress("")
-    faults = tuple(f"{row}: {fault}" for row, faults in found.items() for fault in faults)
+    faults = tuple(f"{row}: {fault}" for row, those in found.items() for fault in those)
     whole = Certificate(taskset=_entry(plugin.pin), made=_made(plugin.pin), seeds=0, tasks=len(found), faults=faults)
     signed = [record(context, data, one) for one in (*tasksets, whole)][-1]
     document = PluginCertificate(
-        **plugin.pin._asdict(),
-        checks={row: tuple(faults) for row, faults in found.items()},
-        faults=faults,
-        signed=signed,
+        **plugin.pin._asdict(), checks={row: tuple(those) for row, those in found.items()}, faults=faults, signed=signed
     )
     if as_json:
         show_json(document)
     else:
-        show_fields([(row, "; ".join(faults) or "passed") for row, faults in found.items()])
+        show_fields([(row, "; ".join(those) or "passed") for row, those in found.items()])
         show_line(f"certified: {'no' if faults else 'yes'}; signed: {signed}")
         if not faults:
             typer.echo(f"\nTo admit it, add this to the policy, sign it and restart the daemon:\n\n{_row(plugin.pin)}")

@@ -2,8 +2,8 @@
 
 Invariants: an edit takes effect only after its signed statement was verified and logged. The file
 `policy/in-force.toml` is a copy for other processes; it is restored from the log at the next start if it differs.
-People are shown the log's version, not the file's. The plug-ins that this process and its children may load are those of the
-log's version at its start.
+People are shown the log's version, not the file's. This process and its children load the plug-ins of the log's version
+at its start.
 
 Trust on first use: the policy file of the very first start is accepted, and logged as such (`policy.first_use`).
 """
