@@ -27,9 +27,10 @@ def written(pins: Iterable[Pin]) -> str:
 
 
 def allow(pins: Iterable[Pin]) -> None:
-    """Sets the allow-list of this process and its future children. Imports and reads nothing."""
+    """Sets the allow-list of this process and its future children; what it admits is checked anew. Imports nothing."""
     global _source  # noqa: PLW0603 - the allow-list belongs to the process
     _source = None
+    _admitted.cache_clear()
     os.environ[VARIABLE] = written(pins)
 
 
