@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from common.plugins.table import Table
+from common.plugins.table import OpenTable
 from curriculum.catalog import Catalog
 from curriculum.catalog import stable_random as stable_random
 from curriculum.contract.taskset import Taskset
@@ -46,7 +46,7 @@ def _calculators() -> dict[str, Taskset]:
 
 
 DOMAINS: dict[str, Mapping[str, Taskset]] = {domain: LazyDomain(places) for domain, places in PLACES.items()}
-DOMAINS[OUTSIDE] = Table[Taskset]("tasksets", {})
+DOMAINS[OUTSIDE] = OpenTable[Taskset]("tasksets", {})
 BUILT_IN = Catalog(DOMAINS)
 TASKSETS = BUILT_IN.tasksets
 taskset_named = BUILT_IN.named

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from common.plugins.installed import PluginError
-from common.plugins.table import Table
+from common.plugins.table import OpenTable
 from tui.widgets.view import View
 
 VIEWS: tuple[View, ...] = (
@@ -62,7 +62,7 @@ def _unusable(name: str, view: View) -> str:
     return "" if re.fullmatch("f[1-9]|f1[0-2]", view.key) else f"its key {view.key!r} is not one of f1 to f12"
 
 
-SCREENS: Table[View] = Table("screens", {view.name: view for view in VIEWS}, require=_unusable)
+SCREENS: OpenTable[View] = OpenTable("screens", {view.name: view for view in VIEWS}, require=_unusable)
 
 
 def all_views() -> tuple[View, ...]:

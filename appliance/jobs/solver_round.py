@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from appliance.records.jobs import Job
 from common.plugins.installed import PluginError
-from common.plugins.table import Table
+from common.plugins.table import OpenTable
 from runtime.errors import InfrastructureError, SandboxError
 from runtime.sandbox import SessionPool
 from verifiers.contract.solver import Proposal, Solver, SolverChecker, SolverTools
@@ -30,7 +30,7 @@ BUDGET_SHARE = 0.5
 OWN_SHARE = 0.7
 """Share of the remaining time for one solver, so that it can still report its progress."""
 MOST_PROPOSALS = 64
-SOLVERS: Table[Callable[[Spec, str, bool], Iterable[Solver]]] = Table("solvers", {})
+SOLVERS: OpenTable[Callable[[Spec, str, bool], Iterable[Solver]]] = OpenTable("solvers", {})
 """Solvers for jobs of any kind, from admitted distributions; a kind names its own."""
 NOT_DECIDED = (Ground.UNKNOWN, Ground.TIMEOUT, Ground.MEMORY)
 """Verdict grounds that say nothing against an answer."""

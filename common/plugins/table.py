@@ -27,7 +27,7 @@ def distribution_of(name: str) -> str:
     return name.partition("/")[0] if "/" in name else ""
 
 
-class Table(UserDict[str, T]):
+class OpenTable(UserDict[str, T]):
     """Rows of a seam by name. Iterating lists names from outside without importing them."""
 
     def __init__(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from common.plugins.table import Table
+from common.plugins.table import OpenTable
 from curriculum.contract.errors import CurriculumError
 from runtime.model import FrozenModel
 from runtime.package_sets import installed_names, set_named
@@ -114,7 +114,7 @@ _ROWS = (
         takes_package=True,
     ),
 )
-ADAPTERS: Table[Adapter] = Table("adapters", {row.name: row for row in _ROWS})
+ADAPTERS: OpenTable[Adapter] = OpenTable("adapters", {row.name: row for row in _ROWS})
 
 
 def adapter_named(name: str) -> Adapter:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import create_model
 
-from common.plugins.table import Table
+from common.plugins.table import OpenTable
 from policies.gates import (
     approval,
     contamination,
@@ -48,7 +48,7 @@ GATES: tuple[Gate[Any], ...] = (
     approval.GATE,
 )
 
-_TABLE: Table[Gate[Any]] = Table("gates", {gate.name: gate for gate in GATES}, by_reference=True)
+_TABLE: OpenTable[Gate[Any]] = OpenTable("gates", {gate.name: gate for gate in GATES}, by_reference=True)
 
 
 def gates_from_outside(sections: Iterable[str]) -> dict[str, Gate[Any]]:

@@ -17,7 +17,7 @@ def test_every_kind_has_a_name_of_its_own() -> None:
     assert all(kind_named(kind.name) is kind for kind in KINDS.values())
 
 
-@table("kind", KINDS, ids=lambda kind: kind.name)
+@table("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_a_kind_and_its_spec_and_verifier_have_the_same_name(kind: Kind) -> None:
     assert kind.spec.load().model_fields["kind"].default == kind.name
     assert (kind.verifier.load().name, kind.verifier.load().version) == (kind.name, kind.version)

@@ -14,7 +14,7 @@ import time
 from functools import cache, lru_cache
 from typing import Any
 
-from common.plugins.table import Table, distribution_of
+from common.plugins.table import OpenTable, distribution_of
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import Kind, Lazy
 from verifiers.contract.proposal import ProposalReply
@@ -43,7 +43,7 @@ def _untraceable(name: str, kind: Kind) -> str:
     return "" if (distribution, distribution) in kind.tools else f"its tools lack ({distribution!r}, {distribution!r})"
 
 
-KINDS: Table[Kind] = Table("kinds", {kind.name: kind for kind in _BUILT_IN}, require=_untraceable)
+KINDS: OpenTable[Kind] = OpenTable("kinds", {kind.name: kind for kind in _BUILT_IN}, require=_untraceable)
 log = logging.getLogger(__name__)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from appliance.inference.engines import ENGINES
 from appliance.jobs.solver_round import MOST_PROPOSALS, SOLVERS, named_solvers
+from appliance.learning.objectives.contract import faults_of
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.system.clock import now, utc_now
 from common.plugins.installed import Plugin
@@ -58,7 +59,7 @@ def checked(
         "kinds": lambda name: _kind(name, checker),
         "tasksets": taskset,
         "environments": lambda name: _environment(name, plugin, checker),
-        "objectives": _objective,
+        "objectives": lambda name: faults_of(OBJECTIVES[name]),
         "gates": _gate,
         "engines": _engine,
         "solvers": lambda name: _solver(name, checker),
@@ -133,30 +134,6 @@ def _environment(name: str, plugin: Plugin, checker: Checker) -> list[str]:
     ]
     plain = TaskDraft(topic="", key=name, messages=(), spec=ExactSpec(expected="x"), answer="x", environment=name)
     return tried_in(ENVIRONMENTS, checker.sessions())(drafts[:1] or [plain])
-
-
-def _objective(name: str) -> list[str]:
-    """Masked tokens have no loss, rows do not affect each other, and a better rollout earns more."""
-    import torch
-
-    from appliance.learning.objectives.objective import Graded
-
-    made = OBJECTIVES[name]
-    logprobs = torch.tensor([[-1.0, -2.0, -0.5], [-0.3, -1.5, -2.5]], requires_grad=True)
-    sampled, advantages = logprobs.detach() * 1.1, torch.tensor([[1.0, -1.0, 5.0], [0.5, 0.5, 0.5]])
-    mask = torch.tensor([[True, True, False], [True, True, True]])
-    whole = made.losses(logprobs, sampled, advantages, mask, made.clip)
-    alone = made.losses(logprobs[:1], sampled[:1], advantages[:1], mask[:1], made.clip)
-    (gradient,) = torch.autograd.grad(whole.losses.sum(), logprobs)
-    better, worse = made.advantages([Graded(1.0), Graded(0.0)])
-    faults = {
-        "a masked token has a loss or a gradient": bool(whole.losses[0, 2] or gradient[0, 2]),
-        "a loss or a gradient is not finite": not bool(whole.losses.isfinite().all() and gradient.isfinite().all()),
-        "a row's losses depend on other rows": not torch.allclose(whole.losses[:1], alone.losses),
-        "its denominator is not positive": not made.denominator(5, 2, 10) > 0,
-        "a better rollout does not earn more": not better > worse,
-    }
-    return [fault for fault, found in faults.items() if found]
 
 
 def _gate(name: str) -> list[str]:

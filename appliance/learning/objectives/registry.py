@@ -11,7 +11,7 @@ from appliance.learning.objectives.gspo import GSPO
 from appliance.learning.objectives.max_rl import MAX_RL
 from appliance.learning.objectives.objective import Objective
 from appliance.learning.objectives.reinforce import REINFORCE
-from common.plugins.table import Table
+from common.plugins.table import OpenTable
 
 _BUILT_IN = {
     "grpo": GRPO,
@@ -23,4 +23,4 @@ _BUILT_IN = {
     "max_rl": MAX_RL,
     "reinforce": REINFORCE,
 }
-OBJECTIVES: Table[Objective] = Table("objectives", _BUILT_IN, by_reference=True)
+OBJECTIVES: OpenTable[Objective] = OpenTable("objectives", _BUILT_IN, by_reference=True)

@@ -1,21 +1,20 @@
 """Run by a Python that has the plug-in: a short night without it, one with it, and a job; prints what was recorded.
 
-    python -I plugin_night.py FOLDER MARK ROOTS PIN...     PIN: name, version and digest of the distribution
+python -I plugin_night.py FOLDER MARK ROOTS PIN...     PIN: name, version and digest of the distribution
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
-
-TESTS = Path(__file__).parents[2]
-sys.path[:0] = [str(TESTS / "appliance" / "worker"), str(TESTS / "fixtures"), str(TESTS)]
+from typing import Any
 
 import guest_roots
 import torch
-from plugin_python import GATE, policy_with
-from short_nights import AT, SHORT, cycle_of, run_night
+from plugin_kit.plugin_python import GATE, policy_with
+from short_nights import AT, SHORT, cycle_of, run_night, train_night
 
 from appliance.config.configuration import Settings
 from appliance.config.places import runtime_settings
@@ -26,12 +25,14 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import Job, JobState
 from appliance.records.training import RolloutFilter
 from appliance.settings.policy_files import load_policy, plugins_in_force
+from appliance.worker.evaluation import measurements
 from appliance.worker.setup.context import WorkContext
 from common.plugins.allowed import allow
 from common.plugins.installed import Pin
 from curriculum.certification.certificate import made_by
 from curriculum.registry import BUILT_IN
 from verifiers.registry.spec import SPEC
+from verifiers.selftest.run import SelfTest, run_selftest
 
 TASKSET = "remainders/divisions"
 TINY = {
@@ -42,8 +43,14 @@ TINY = {
 }
 
 
+def own_self_test(checker: Any, *, only: Collection[str], **how: Any) -> SelfTest:
+    """The self-test of the plug-in's kinds: other nights of the tests make the one of the built-in kinds."""
+    return run_selftest(checker, only=[name for name in only if "/" in name], **how)
+
+
 def night(folder: Path, roots: Path, recipe: Recipe, engine: str, certified: dict[str, str]) -> dict[str, object]:
-    """Runs a short night in a fresh data folder, with a broker of its own; returns what was recorded."""
+    """Runs a short night in a fresh data folder, with a broker of its own; returns what was recorded. One without
+    certified tasksets is not evaluated."""
     guest_roots.lend(roots, folder / "run")
     settings = Settings.load({"data": str(folder)}, environ={"HOME": str(folder)}, etc_dir=folder)
     planned = cycle_of("n", 0, recipe)
@@ -54,15 +61,17 @@ def night(folder: Path, roots: Path, recipe: Recipe, engine: str, certified: dic
         ) as context,
     ):
         ledger.put_cycle(planned.model_copy(update={"plan": {**planned.plan, "certified": certified}}))
+        if not certified:
+            train_night(context, "n", recipe=recipe)
+            return {"tasks": len(ledger.step_tasks("n"))}
         decision = run_night(context, "n", recipe=recipe)
-        solved = solved_job(context, ledger, folder) if certified else None
         rollouts = ledger.rollouts(RolloutFilter(cycle="n"), limit=10_000)
         return {
             "gates": [finding.gate for finding in decision.findings],
             "families": sorted({one.family for one in rollouts}),
             "kinds": sorted({one.verdict.verifier for one in rollouts}),
             "outcomes": sorted({one.verdict.outcome.value for one in rollouts}),
-            "job": solved,
+            "job": solved_job(context, ledger, folder),
         }
 
 
@@ -81,6 +90,7 @@ def solved_job(context: WorkContext, ledger: SqliteLedger, folder: Path) -> list
 
 def main(folder: Path, mark: Path, roots: Path, pin: Pin) -> None:
     torch.set_num_threads(1)
+    measurements.run_selftest = own_self_test
     plain, with_it = folder / "plain", folder / "with"
     plain.mkdir()
     shares = ("max_share = 40.0", "max_share = 100.0")

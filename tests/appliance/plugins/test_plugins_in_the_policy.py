@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from installed_plugin import Installed
-from installed_plugin import installed as installed
-from plugin_python import policy_with
+from plugin_kit.installed_plugin import Installed
+from plugin_kit.installed_plugin import installed as installed
+from plugin_kit.plugin_python import policy_with
 
 from appliance.config.configuration import Settings
 from appliance.daemon.contract.errors import BrokenError

@@ -7,15 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from installed_plugin import FILES, Installed
-from installed_plugin import installed as installed
+from plugin_kit.installed_plugin import FILES, Installed
+from plugin_kit.installed_plugin import installed as installed
 
 from common.plugins.allowed import VARIABLE, admitted, allow, allow_when_needed, written
 from common.plugins.installed import Pin, PluginError, candidates, read_plugin
-from common.plugins.table import Table
+from common.plugins.table import OpenTable
 
-def engines(**how: object) -> Table[object]:
-    return Table("engines", {"torch": "built in"}, **how)
+
+def engines(**how: object) -> OpenTable[object]:
+    return OpenTable("engines", {"torch": "built in"}, **how)
 
 
 def test_a_distribution_that_nobody_admitted_is_found_and_adds_nothing(installed: Installed) -> None:
@@ -91,9 +92,9 @@ def test_the_digest_is_of_what_came_in_the_wheel(installed: Installed) -> None:
         ("addon.pth", "import addon", "every process"),
         ("json/__init__.py", "", "the name json is taken"),
         ("verifiers/extra.py", "", "the name verifiers is taken"),
-        ("Add_On-1.0.dist-info/entry_points.txt", '[assay.motors]\na = addon.rows:ROW\n', "unknown entry-point group"),
-        ("Add_On-1.0.dist-info/entry_points.txt", '[assay.engines]\na = json:loads\n', "invalid entry point"),
-        ("Add_On-1.0.dist-info/entry_points.txt", '[assay.engines]\nA/B = addon.rows:ROW\n', "invalid entry point"),
+        ("Add_On-1.0.dist-info/entry_points.txt", "[assay.motors]\na = addon.rows:ROW\n", "unknown entry-point group"),
+        ("Add_On-1.0.dist-info/entry_points.txt", "[assay.engines]\na = json:loads\n", "invalid entry point"),
+        ("Add_On-1.0.dist-info/entry_points.txt", "[assay.engines]\nA/B = addon.rows:ROW\n", "invalid entry point"),
     ],
 )
 def test_what_cannot_be_vouched_for_is_refused(installed: Installed, name: str, text: str, said: str) -> None:
@@ -112,7 +113,7 @@ def test_a_changed_missing_or_unrecorded_file_is_refused(installed: Installed, m
         read_plugin("add-on")
     installed.put("addon/data.txt", "data")
     record.write_text(record.read_text() + "addon/more.py,,\n")
-    with pytest.raises(PluginError, match="no SHA-256 of addon/more.py"):
+    with pytest.raises(PluginError, match=r"no SHA-256 of addon/more\.py"):
         read_plugin("add-on")
     record.unlink()
     with pytest.raises(PluginError, match="no RECORD"):
@@ -143,14 +144,14 @@ def test_only_recorded_bytes_are_executed(installed: Installed) -> None:
 
 
 def test_nothing_from_outside_takes_a_built_in_name(installed: Installed) -> None:
-    installed.points('[assay.engines]\ntorch = addon.rows:ROW\nother = addon.rows:NAMED\n')
+    installed.points("[assay.engines]\ntorch = addon.rows:ROW\nother = addon.rows:NAMED\n")
     allow([read_plugin("add-on").pin])
     table = engines()
     assert (table["torch"], table["add-on/torch"]) == ("built in", "of the addon")
     with pytest.raises(PluginError, match="its object is named 'torch'"):
         table["add-on/other"]
     with pytest.raises(PluginError, match="add-on is a built-in row"):
-        list(Table("engines", {"add-on": "built in"}))
+        list(OpenTable("engines", {"add-on": "built in"}))
     unusable = engines(require=lambda name, made: f"{made} is wrong")
     with pytest.raises(PluginError, match="of the addon is wrong"):
         unusable["add-on/torch"]
