@@ -19,6 +19,7 @@ VARIABLE = "ASSAY_PLUGINS"
 """Environment variable with the allow-list: `DISTRIBUTION==VERSION@DIGEST`, separated by spaces."""
 _ROW = re.compile(r"([a-z0-9-]+)==([^\s@]+)@([0-9a-f]{64})")
 _source: Callable[[], Iterable[Pin]] | None = None
+_rootless = False
 
 
 def written(pins: Iterable[Pin]) -> str:
@@ -39,6 +40,21 @@ def allow_when_needed(source: Callable[[], Iterable[Pin]]) -> None:
     global _source  # noqa: PLW0603
     _source = source
     os.environ.pop(VARIABLE, None)
+
+
+def refuse_as_root() -> None:
+    """Makes this process load no plug-in before it has given up root's rights, which it holds for another user."""
+    global _rootless  # noqa: PLW0603
+    _rootless = True
+
+
+def require_rights(name: str) -> None:
+    """Raises PluginError if loading a plug-in would give it rights that are not the daemon's."""
+    if _rootless and os.geteuid() == 0:
+        raise PluginError(
+            f"plug-in {name}: not loaded as root for the user of service.user",
+            hint="start the daemon as that user, and `assay broker` as root: docs/operate.md",
+        )
 
 
 def listed() -> str:

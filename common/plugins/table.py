@@ -11,7 +11,7 @@ from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from common.plugins.allowed import admitted
+from common.plugins.allowed import admitted, require_rights
 from common.plugins.installed import REFERENCE, PluginError
 
 T = TypeVar("T")
@@ -69,6 +69,7 @@ class OpenTable(UserDict[str, T]):
         found = self._reference(name)
         if found is None:
             raise KeyError(name)
+        require_rights(name)
         distribution, reference = found
         module, _, attribute = reference.partition(":")
         try:

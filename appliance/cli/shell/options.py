@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+
+from common.plugins.allowed import refuse_as_root
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient
@@ -85,6 +88,9 @@ def plugins_of_command() -> tuple[Pin, ...]:
         if value == "--data" or value.startswith("--data=")
     ]
     layers = read_layers({"data": Path(typed[-1]) if typed else None})
+    services = [one.values.get("service") for one in layers]
+    if any(isinstance(one, Mapping) and one.get("user") not in (None, "root") for one in services):
+        refuse_as_root()
     known = [replace(one, values={key: one.values[key] for key in one.values.keys() & {"data"}}) for one in layers]
     return plugins_in_force(ClientSettings.of_layers(known).data)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from plugin_kit.installed_plugin import FILES, Installed
 from plugin_kit.installed_plugin import installed as installed
 
+from common.plugins import allowed
 from common.plugins.allowed import VARIABLE, admitted, allow, allow_when_needed, written
 from common.plugins.installed import Pin, PluginError, candidates, read_plugin
 from common.plugins.table import OpenTable
@@ -163,3 +165,15 @@ def test_one_that_cannot_be_imported_names_itself(installed: Installed) -> None:
     with pytest.raises(PluginError, match=r"add-on/own: cannot be imported: ZeroDivisionError") as refused:
         engines()["add-on/own"]
     assert "[[plugins]]" in refused.value.hint
+
+
+def test_none_is_loaded_as_root_for_another_user(installed: Installed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allowed, "_rootless", False)
+    allow([read_plugin("add-on").pin])
+    allowed.refuse_as_root()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(PluginError, match="not loaded as root"):
+        engines()["add-on/own"]
+    assert not hasattr(sys, "addon_imported")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert engines()["add-on/own"] == "of the addon"
