@@ -62,7 +62,7 @@ with Core(Settings(data=Path(sys.argv[1])), worker=[sys.executable, "-c", ""]) a
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The product with the toy kind in it: its verifiers are a copy, all else is what lies here."""
     folder = tmp_path_factory.mktemp("tree")
-    for name in ("appliance", "curriculum", "policies", "runtime", "tui"):
+    for name in ("appliance", "common", "curriculum", "policies", "runtime", "tui"):
         (folder / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "verifiers", folder / "verifiers", ignore=shutil.ignore_patterns("__pycache__"))
     for name, content in FILES.items():
