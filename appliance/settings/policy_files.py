@@ -6,10 +6,12 @@ Invariants: tasksets and checks are known by name here, and none of them is load
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from appliance.settings.data_schema import require_current_policy
 from common.plugins.installed import Pin
+from common.plugins.table import distribution_of
 from curriculum.names import NAME, OWN, taskset_names
 from policies.data import require_trainable
 from policies.errors import PolicyError
@@ -79,14 +81,21 @@ def parse_policy(content: bytes, name: str, *, outside: bool = True) -> Policy:
     """Parses a policy; `outside` as in `policies.policy.parse`. Raises PolicyError, also for unknown tasksets and
     checks, and if nothing is left to train on."""
     policy = parse(content, name, outside=outside)
-    require_known_checks(policy, known_checks(), name)
+    require_known_checks(policy, _listed(policy, known_checks()), name)
     families = _families_of(policy)
     require_known_families(policy, families, name)
     require_trainable(policy, families, name)
     return policy
 
 
+def _listed(policy: Policy, names: Iterable[str]) -> list[str]:
+    """Returns the names without those of distributions that the policy does not list: they are gone at the next
+    start."""
+    kept = {"", *(row.distribution for row in policy.plugins)}
+    return [name for name in names if distribution_of(name) in kept]
+
+
 def _families_of(policy: Policy) -> list[str]:
     """Lists built-in tasksets and the owner's tasksets named in the policy, which may not exist at the moment."""
     named = {*policy.data.families, *policy.data.shares, *policy.sandboxes.tiers.families}
-    return [*taskset_names(), *sorted(one for one in named if re.fullmatch(f"{OWN}/{NAME}", one))]
+    return [*_listed(policy, taskset_names()), *sorted(one for one in named if re.fullmatch(f"{OWN}/{NAME}", one))]

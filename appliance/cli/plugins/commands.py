@@ -130,13 +130,16 @@ def _certificates(data: Path) -> dict[str, str]:
     """Returns the certificates in a data folder's audit log, unchecked; empty without a log."""
     from appliance.audit.log import log_file
     from appliance.cli.audit.read import lines_in
+    from appliance.errors import UsageError
     from policies import audit
     from policies.in_force import InForce
 
     state = InForce()
-    if log_file(data).exists():
-        for line in lines_in(log_file(data)):
+    for line in lines_in(log_file(data)) if log_file(data).exists() else ():
+        try:
             state.add(audit.read(line))
+        except ValueError as error:
+            raise UsageError(f"the audit log cannot be read: {error}", "run `assay audit verify`") from error
     return state.certificates
 
 

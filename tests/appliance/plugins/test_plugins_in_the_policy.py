@@ -13,7 +13,7 @@ from plugin_kit.plugin_python import policy_with
 from appliance.config.configuration import Settings
 from appliance.daemon.contract.errors import BrokenError
 from appliance.daemon.coordination.core import Core
-from appliance.settings.policy_files import in_force_file
+from appliance.settings.policy_files import in_force_file, parse_policy
 from common.plugins.allowed import admitted, allow
 from common.plugins.installed import Pin, PluginError, read_plugin
 from policies.decide import outcome_of
@@ -70,7 +70,7 @@ def test_a_gate_from_outside_has_a_section_like_any_other(pin: Pin) -> None:
                 parse(content.encode(), "p")
 
 
-def test_a_gate_counts_only_where_its_distribution_is_admitted_and_listed(pin: Pin) -> None:
+def test_a_name_counts_only_where_its_distribution_is_admitted_and_listed(pin: Pin, installed: Installed) -> None:
     with pytest.raises(PolicyError, match="no admitted distribution has this gate") as refused:
         parsed(pin)
     assert "[[plugins]] row first" in refused.value.hint
@@ -78,6 +78,16 @@ def test_a_gate_counts_only_where_its_distribution_is_admitted_and_listed(pin: P
     allow([pin])
     with pytest.raises(PolicyError, match=r"\[\[plugins\]\] does not list its distribution"):
         parsed(None)
+    installed.points("[assay.gates]\nmany = addon.gates:MANY\n[assay.tasksets]\nmore = addon.gates:MANY\n")
+    pin = read_plugin("add-on").pin
+    allow([pin])
+    for row, known in ((pin, True), (None, False)):
+        shares = policy_with(row, replaced=("[data.shares]", '[data.shares]\n"add-on/more" = 10.0')).encode()
+        if known:
+            assert parse_policy(shares, "p").data.shares == {"add-on/more": 10.0}
+        else:
+            with pytest.raises(PolicyError, match="add-on/more"):
+                parse_policy(shares, "p")
     allow([])
     policy = parsed(pin, outside=False)
     assert all("/" not in gate.name for gate in policy.gates.asked), "who may not import it reads the rest"
