@@ -41,7 +41,7 @@ DATA = Path(__file__).resolve().parents[1] / "tests" / "verifiers" / "answers" /
 def submissions(every: int, only: Sequence[str]) -> list[tuple[str, Spec, str]]:
     """Name, spec and text of each."""
     found: list[tuple[str, Spec, str]] = []
-    for kind in KINDS:
+    for kind in KINDS.values():
         cases = cases_of(kind)[::every] if not only or kind.name in only else []
         found += [(f"{kind.name} {case.name}", case.spec, case.submission) for case in cases]
     if not only or "answer" in only:

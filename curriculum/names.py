@@ -5,6 +5,8 @@ Invariants: the table is literal; importing a module never adds to it. A name he
 
 from __future__ import annotations
 
+from common.plugins.table import names_from_outside
+
 PLACES: dict[str, dict[str, str]] = {
     "calculator": {
         "arithmetic": "curriculum.families.arithmetic:ARITHMETIC",
@@ -97,6 +99,8 @@ PLACES: dict[str, dict[str, str]] = {
 """Built-in tasksets by domain: name to `module:object`. A new taskset adds a row."""
 CALCULATORS: tuple[str, ...] = tuple(PLACES["calculator"])
 """Default tasksets: the smallest policy model can read no others."""
+OUTSIDE = "plugins"
+"""Domain of the tasksets of admitted distributions."""
 OWN = "own"
 """Domain of an owner's tasksets, and prefix of their names."""
 NAME = r"[a-z][a-z0-9_]{0,39}"
@@ -104,5 +108,5 @@ NAME = r"[a-z][a-z0-9_]{0,39}"
 
 
 def taskset_names() -> list[str]:
-    """Lists the built-in tasksets."""
-    return [name for rows in PLACES.values() for name in rows]
+    """Lists the built-in tasksets, and those of admitted distributions."""
+    return [*(name for rows in PLACES.values() for name in rows), *names_from_outside("tasksets")]

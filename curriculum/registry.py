@@ -1,4 +1,4 @@
-"""Built-in tasksets, each imported on first use. `curriculum.names` has a row for each.
+"""Built-in tasksets and those of admitted distributions, imported on first use. `curriculum.names` lists them.
 
 These functions make tasks from built-in tasksets only; code that also supports an owner's takes a `Catalog`.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 
+from common.plugins.table import OpenTable
 from curriculum.catalog import Catalog
 from curriculum.catalog import stable_random as stable_random
 from curriculum.contract.taskset import Taskset
 from curriculum.families.phrased import PhrasedTaskset, calculators
 from curriculum.names import CALCULATORS as CALCULATORS
-from curriculum.names import PLACES
+from curriculum.names import OUTSIDE, PLACES
 from verifiers.contract.kinds import Lazy
 
 
@@ -45,6 +46,7 @@ def _calculators() -> dict[str, Taskset]:
 
 
 DOMAINS: dict[str, Mapping[str, Taskset]] = {domain: LazyDomain(places) for domain, places in PLACES.items()}
+DOMAINS[OUTSIDE] = OpenTable[Taskset]("tasksets", {})
 BUILT_IN = Catalog(DOMAINS)
 TASKSETS = BUILT_IN.tasksets
 taskset_named = BUILT_IN.named

@@ -71,5 +71,5 @@ def about(taskset: Taskset) -> str:
     if isinstance(taskset, Described):
         return taskset.about
     places = (place for rows in PLACES.values() for name, place in rows.items() if name == taskset.name)
-    module = sys.modules.get(next(places, "").partition(":")[0])
+    module = sys.modules.get(next(places, type(taskset).__module__).partition(":")[0])
     return " ".join(((module and module.__doc__) or "").partition("\n\n")[0].split())

@@ -65,7 +65,7 @@ def _lacks(checks: Iterable[str], environment: str) -> Iterator[str]:
     for kind in map(kind_named, checks):
         if kind.missing is not None:
             yield kind.missing.load()()
-    for adapter in ADAPTERS.values():
+    for adapter in ADAPTERS.data.values():
         if environment in adapter.worlds:
             yield adapter.missing()
 

@@ -26,7 +26,7 @@ from policies.contract.decision import Decision, DecisionOutcome, GateFinding, G
 from policies.contract.evidence import Evidence, TakenBack
 from policies.contract.rules import OutcomeRule, PromotionRules
 from policies.gates import contamination, egress, hacks, integrity, selftest, service
-from policies.gates.gate import AskedGates, Gate, GateContext
+from policies.gates.gate import AskedGates, Gate, GateContext, is_about
 from policies.policy import Policy
 
 FAMILY = "non_regression/"
@@ -86,7 +86,8 @@ def outcome_of(findings: Sequence[GateFinding], policy: Policy) -> DecisionOutco
     if rule is None:
         return DecisionOutcome.HOLD
     outcome = DecisionOutcome(rule.then)
-    if outcome is DecisionOutcome.PROMOTE and not {_gate(one) for one in findings} >= must_be_found(policy):
+    missing = (gate for gate in must_be_found(policy) if not any(is_about(one, gate) for one in findings))
+    if outcome is DecisionOutcome.PROMOTE and any(missing):
         return DecisionOutcome.HOLD
     return outcome
 
@@ -97,14 +98,10 @@ def rule_that_fits(findings: Sequence[GateFinding], rules: PromotionRules) -> Ou
 
 
 def _fits(rule: OutcomeRule, findings: Sequence[GateFinding]) -> bool:
-    outcomes = [one.outcome.value for one in findings if rule.when in ("any", "all", _gate(one))]
+    outcomes = [one.outcome.value for one in findings if rule.when in ("any", "all") or is_about(one, rule.when)]
     if rule.when == "all":
         return bool(outcomes) and all(outcome == rule.is_ for outcome in outcomes)
     return rule.is_ in outcomes
-
-
-def _gate(finding: GateFinding) -> str:
-    return finding.gate.split("/")[0]
 
 
 def _against(outcome: DecisionOutcome, findings: Sequence[GateFinding]) -> list[GateFinding]:

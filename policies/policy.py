@@ -13,13 +13,16 @@ from difflib import get_close_matches
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import PrivateAttr, ValidationError, create_model
+from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, create_model
 
+from common.plugins.installed import Pin
+from common.plugins.table import distribution_of
 from policies.contract.rules import (
     DataRules,
     JobRules,
+    PluginRule,
     PromotionRules,
     ResourceRules,
     SandboxRules,
@@ -30,7 +33,7 @@ from policies.errors import PolicyError
 from policies.gates import approval
 from policies.gates.approval import ApprovalRules
 from policies.gates.gate import AskedGates, Gate, S
-from policies.gates.registry import GATES, gates_model
+from policies.gates.registry import GATES, gates_from_outside, gates_model
 from policies.toml_files import MOST_BYTES, TomlError, beginning, line_of, read_toml
 
 DEFAULT = "default_policy.toml"
@@ -52,6 +55,8 @@ class Policy(Section):
     sandboxes: SandboxRules
     resources: ResourceRules
     jobs: JobRules
+    plugins: Annotated[tuple[PluginRule, ...], Field(strict=False, max_length=100)] = ()
+    """Distributions that may add to the product. They are loaded when the daemon starts."""
 
     _digest: str = PrivateAttr(default="")
 
@@ -88,6 +93,17 @@ def version_of(content: bytes) -> int | None:
     return written if type(written) is int else None
 
 
+def plugins_in(content: bytes) -> tuple[Pin, ...]:
+    """Returns the distributions that a policy file admits. Imports none of them. Raises PolicyError."""
+    try:
+        rows = TypeAdapter(tuple[PluginRule, ...]).validate_python(
+            read_toml(content.decode()).get("plugins", ()), strict=False
+        )
+    except ValueError as error:
+        raise PolicyError("plugins: invalid rows", hint="`assay policy check` shows what is wrong") from error
+    return tuple(Pin(row.distribution, row.version, row.digest) for row in rows)
+
+
 def load(path: Path | None = None) -> Policy:
     """Loads a policy from a file, or the packaged one. Raises PolicyError with the line and a hint."""
     return parse(*read_content(path))
@@ -116,8 +132,12 @@ def _require_small(content: bytes, name: str) -> None:
         )
 
 
-def parse(content: bytes, name: str, *, registry: tuple[Gate[Any], ...] = GATES) -> Policy:
-    """Parses policy bytes; `name` is the file's name in messages. Raises PolicyError, also for another version."""
+def parse(content: bytes, name: str, *, registry: tuple[Gate[Any], ...] = GATES, outside: bool = True) -> Policy:
+    """Parses policy bytes; `name` is the file's name in messages. Raises PolicyError, also for another version.
+
+    Without `outside`, sections of gates from other distributions are left out, and none of those is imported: such a
+    policy says what may run where, and decides nothing.
+    """
     _require_small(content, name)
     try:
         text = content.decode()
@@ -133,22 +153,44 @@ def parse(content: bytes, name: str, *, registry: tuple[Gate[Any], ...] = GATES)
             f"version is {VERSION}",
             hint="start from the policy in force (`assay policy show --out policy.toml`) and carry your values over",
         )
+    if isinstance(gates := data.get("gates"), dict):
+        added = gates_from_outside(gates) if outside else {}
+        kept = {name: section for name, section in gates.items() if outside or not is_from_outside(name)}
+        data["gates"] = {added[name].name if name in added else name: section for name, section in kept.items()}
+        if len(data["gates"]) < len(kept):
+            raise PolicyError(f"{name}: two sections of [gates] name the same gate", hint="keep one of them")
+        registry = (*registry, *{gate.name: gate for gate in added.values()}.values())
     try:
         policy = policy_model(registry).model_validate(data)
     except ValidationError as error:
         raise _explained(error.errors(include_url=False), name, text, registry) from error
-    if faults := list(_rule_faults(policy)):
+    if faults := [*_rule_faults(policy, outside), *_unlisted(policy)]:
         raise _explained(faults, name, text, registry)
     policy._digest = hashlib.sha256(content).hexdigest()
     return policy
 
 
-def _rule_faults(policy: Policy) -> Iterator[dict[str, Any]]:
+def is_from_outside(gate: str) -> bool:
+    """True if a gate's section names another distribution's: `DISTRIBUTION/NAME` or `module:object`."""
+    return "/" in gate or ":" in gate
+
+
+def _unlisted(policy: Policy) -> Iterator[dict[str, Any]]:
+    """Yields a fault for each gate whose distribution the same file does not admit: it would be gone at the next
+    start."""
+    listed = {row.distribution for row in policy.plugins}
+    for gate in policy.gates.asked:
+        if is_from_outside(gate.name) and distribution_of(gate.name) not in listed:
+            yield {"type": "unlisted", "loc": ("gates", gate.name), "msg": "[[plugins]] does not list its distribution"}
+
+
+def _rule_faults(policy: Policy, outside: bool) -> Iterator[dict[str, Any]]:
     """Yields a fault for each promotion rule about an unknown or unrequested gate, which would protect nothing."""
     known = [gate.name for gate in policy.gates.registry]
     asked = {gate.name for gate in policy.gates.asked}
     for number, rule in enumerate(policy.promotion.rules):
-        if rule.when not in asked and rule.when not in ("any", "all"):
+        left_out = not outside and is_from_outside(rule.when)
+        if rule.when not in asked and rule.when not in ("any", "all") and not left_out:
             message = f"this file does not name the gate {rule.when!r}"
             if rule.when not in known:
                 message = f"unknown gate {rule.when!r}{_near(rule.when, known)}"
@@ -174,6 +216,8 @@ def _message(fault: Any, place: tuple[str, ...], registry: tuple[Gate[Any], ...]
         if fault["type"] == "missing":
             return f"this gate is required: {gates[place[1]].never_missing}"
         if fault["type"] == "extra_forbidden":
+            if is_from_outside(place[1]):
+                return "no admitted distribution has this gate"
             return f"unknown gate{_near(place[1], list(gates))}"
     messages = {"extra_forbidden": "unknown key", "missing": "missing key"}
     return messages.get(fault["type"]) or str(fault["msg"]).removeprefix("Value error, ")
@@ -194,6 +238,8 @@ def _advice(fault: Any) -> str:
     if fault["type"] == "missing":
         added = f"the section [gates.{key}]" if section == ["gates"] else f"{key!r} to {place}"
         return f"add {added}, as in the packaged {DEFAULT}"
+    if fault["type"] == "unlisted" or (section == ["gates"] and is_from_outside(key)):
+        return "sign its [[plugins]] row first, restart the daemon, and then sign the section: docs/extending.md"
     if fault["type"] == "extra_forbidden":
         return f"remove {key!r} from {place}, or correct its spelling as in the packaged {DEFAULT}"
     if key == "allow_unsandboxed":

@@ -72,6 +72,10 @@ def line_of(location: tuple[str, ...], text: str) -> int | None:
     if numbers:
         above = line_of(location[: numbers[0]], text)
         entry = int(location[numbers[0]])
+        tables = f"[[{'.'.join(location[: numbers[0]])}]]"
+        heads = [number for number, line in enumerate(text.splitlines(), start=1) if line.strip() == tables]
+        if entry < len(heads):
+            return heads[entry]
         lines = text.splitlines()[above or 0 :]
         rows = [number for number, line in enumerate(lines, start=(above or 0) + 1) if line.strip().startswith("{")]
         return rows[entry] if above is not None and entry < len(rows) else above
@@ -80,7 +84,7 @@ def line_of(location: tuple[str, ...], text: str) -> int | None:
     for number, line in enumerate(text.splitlines(), start=1):
         stripped = line.split("#")[0].strip()
         if stripped.startswith("["):
-            section = tuple(part.strip() for part in stripped.strip("[]").split("."))
+            section = tuple(part.strip().strip("\"'") for part in stripped.strip("[]").split("."))
             if section == location:
                 return number
             if section == location[:-1]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from appliance.client import printable
 from tui.app import AssayApp
-from tui.views import VIEWS
+from tui.views import SCREENS
 
 
 def main(argv: list[str]) -> int:
@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--web", action="store_true", help="serve to a browser on this machine")
     parser.add_argument("--port", type=int, default=0, help="port for --web; 0 takes a free one")
     arguments = parser.parse_args(argv)
-    names = [view.name for view in VIEWS]
+    names = list(SCREENS)
     if arguments.screen and arguments.screen not in names:
         sys.stderr.write(f"--screen: unknown screen {printable(arguments.screen)!r}; use one of {', '.join(names)}\n")
         return 2

@@ -29,7 +29,7 @@ from appliance.client import ApiError
 from tui.ordered_keys import OrderedKeysApp
 from tui.reader import Reading, ViewReader
 from tui.theme import DARK, LIGHT, THEMES, styles_of
-from tui.views import VIEWS
+from tui.views import all_views
 from tui.widgets.command_line import CommandInput, CommandLine, TypedCommand, find_command
 from tui.widgets.panels import TALL, WIDE, Absent, PlainText, RecordTable, TopLine, ViewLine
 from tui.widgets.text import BAD, plain
@@ -96,14 +96,14 @@ class AssayApp(OrderedKeysApp):
         seconds: float = 1.0,
         name: str | None = None,
         key: Path | None = None,
-        views: Sequence[View] = VIEWS,
+        views: Sequence[View] | None = None,
         first: str = "",
         read_only: bool = False,
         light: bool = False,
         patience_seconds: float = 5.0,
     ) -> None:
         super().__init__()
-        self.views = views
+        self.views = views = all_views() if views is None else views
         self.read_only = read_only
         self._signs = (key, name)
         self._socket = socket
@@ -134,7 +134,7 @@ class AssayApp(OrderedKeysApp):
             with Vertical(id="main"):
                 yield TopLine(id="top")
                 yield ViewLine(self.views)
-                with ContentSwitcher(initial=f"view-{self._first.name}", id="panes"):
+                with ContentSwitcher(initial=self._first.pane_id, id="panes"):
                     yield self._first.make()
                 yield PlainText(id="problem")
         yield CommandLine()
@@ -170,7 +170,7 @@ class AssayApp(OrderedKeysApp):
     # what is shown
     @property
     def pane(self) -> Pane:
-        return self.main.query_one(f"#view-{self.current.name}", Pane)
+        return self.main.query_one(f"#{self.current.pane_id}", Pane)
 
     @property
     def main(self) -> Screen[object]:
@@ -191,7 +191,7 @@ class AssayApp(OrderedKeysApp):
         if not self.is_running or not self.screen_stack:
             return False
         found = [
-            self.main.query_one_optional(name) for name in (f"#view-{self.current.name}", "#problem", "#command-line")
+            self.main.query_one_optional(name) for name in (f"#{self.current.pane_id}", "#problem", "#command-line")
         ]
         return all(one is not None and one.is_mounted for one in found)
 
@@ -280,9 +280,9 @@ class AssayApp(OrderedKeysApp):
         panes = self.main.query_one("#panes", ContentSwitcher)
         self.current = view
         with self.batch_update():  # one frame with all of it
-            if not self.main.query(f"#view-{name}"):
+            if not self.main.query(f"#{view.pane_id}"):
                 await panes.mount(view.make())
-            panes.current = f"view-{name}"
+            panes.current = view.pane_id
             self._opened()
             self.refresh_bindings()
 

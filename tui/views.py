@@ -1,7 +1,11 @@
-"""The screens, in the order of their number keys."""
+"""The screens, in the order of their number keys. Those of admitted distributions come last, on function keys."""
 
 from __future__ import annotations
 
+import re
+
+from common.plugins.installed import PluginError
+from common.plugins.table import OpenTable
 from tui.widgets.view import View
 
 VIEWS: tuple[View, ...] = (
@@ -51,3 +55,20 @@ VIEWS: tuple[View, ...] = (
     View("logs", "9", "Logs", "Logs", "worker's and broker's logs, and events", "tui.screens.logs:LogsPane"),
     View("gateway", "0", "Gateway", "Gate", "kept sessions of your own agent", "tui.screens.gateway:GatewayPane"),
 )
+
+
+def _unusable(name: str, view: View) -> str:
+    """Returns why a screen from outside could take a built-in key; empty if it cannot."""
+    return "" if re.fullmatch("f[1-9]|f1[0-2]", view.key) else f"its key {view.key!r} is not one of f1 to f12"
+
+
+SCREENS: OpenTable[View] = OpenTable("screens", {view.name: view for view in VIEWS}, require=_unusable)
+
+
+def all_views() -> tuple[View, ...]:
+    """Returns all screens. Raises PluginError for two with the same key."""
+    views = {view.key: view for view in SCREENS.values()}
+    for name in SCREENS:
+        if (other := views[SCREENS[name].key]).name != name:
+            raise PluginError(f"plug-in {other.name}: {name} has its key {other.key}", hint="admit one of them")
+    return tuple(views.values())

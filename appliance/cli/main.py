@@ -18,8 +18,9 @@ import typer
 
 from appliance.cli.shell.lazy_group import CommandRow, GroupRow, lazy_group
 from appliance.cli.shell.noted_signals import hear_again
-from appliance.cli.shell.options import DATA, JSON_ASKED, Data
+from appliance.cli.shell.options import DATA, JSON_ASKED, Data, plugins_of_command
 from appliance.inference.gpu_numbers import ORDER
+from common.plugins.allowed import allow_when_needed
 
 NO_READER = 141
 """Exit code that a shell reports for a broken pipe."""
@@ -231,6 +232,7 @@ COMMANDS: dict[str, CommandRow | GroupRow] = {
         },
         "List, try, certify and add tasksets.",
     ),
+    "plugins": CommandRow("plugins.commands:app", "List and certify plug-ins: distributions that add to the product."),
     "check": CommandRow("check.commands:app", "Verify answers, proofs, programs and texts."),
     "sandbox": GroupRow(
         {
@@ -303,6 +305,7 @@ def main() -> None:
     gc.set_threshold(COLLECT_AFTER, 20, 50)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some takes longer than a command
     os.environ.update(ORDER)
+    allow_when_needed(plugins_of_command)
     command = typer.main.get_command(app)
     typed = sys.argv[1:]
     # What is mistyped is told to a program, too, though nothing was parsed. Of `demo`, --json names a file.

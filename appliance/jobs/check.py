@@ -36,11 +36,12 @@ from appliance.jobs.reverify import (
 from appliance.jobs.statement import mark, statement_of
 from appliance.records.jobs import JobFile
 from common import strict_json
+from common.plugins.table import distribution_of
 from policies.envelopes import PublicKey
 from verifiers.checker import Checker
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Verdict
-from verifiers.registry import kind_of
+from verifiers.registry import KINDS, kind_of
 from verifiers.registry import spec as specs
 
 LEAST_SECONDS = 30.0
@@ -139,11 +140,15 @@ def _decided(
 ) -> BundleReport:
     """Parses the records of an intact bundle, verifies its answer anew, and returns the completed report."""
     of = _Contents(contents)
+    made_with = of.record(layout.VERSIONS, _object)
+    missing = _Contents(contents).record(layout.SPEC, lambda spec: _missing_plugin(spec, made_with or {}))
+    if missing:
+        report = report.model_copy(update={"missing": missing, "reasons": (*of.reasons, missing)})
+        return report.model_copy(update={"not_checked": unchecked(report, SignedValidations())})
     answer, question = of.text(layout.ANSWER), of.text(layout.QUESTION)
     spec = of.record(layout.SPEC, specs.SPEC.validate_python)
     then = of.record(layout.VERDICT, Verdict.model_validate)
     entries = of.record(layout.TRANSCRIPT, _transcript)
-    made_with = of.record(layout.VERSIONS, _object)
     statement = of.record(layout.STATEMENT, layout.ArtifactStatement.model_validate)
     files = [
         JobFile(name=name.removeprefix(f"{layout.FILES}/"), sha256=sha256(data), bytes=len(data))
@@ -192,6 +197,18 @@ def _decided(
         }
     )
     return known.model_copy(update={"not_checked": unchecked(known, signed)})
+
+
+def _missing_plugin(spec: Any, made_with: Mapping[str, Any]) -> str:
+    """Returns which distribution this machine lacks to decide a spec, as the bundle's maker names it; empty if none."""
+    kind = str(spec.get("kind", "")) if isinstance(spec, dict) else ""
+    distribution = distribution_of(kind)
+    if not distribution or kind in KINDS:
+        return ""
+    named = made_with.get("plugins")
+    about = named.get(distribution) if isinstance(named, dict) else None
+    made = f" {about.get('version')}, digest {about.get('digest')}" if isinstance(about, dict) else ""
+    return f"the check {kind} needs the plug-in {distribution}{made}, which is not installed and admitted here"
 
 
 def _transcript(value: Any) -> Transcript:

@@ -77,14 +77,17 @@ class BundleReport(Record):
     reasons: tuple[str, ...]
     """Reasons why the report is not ok; empty if it is."""
     not_checked: tuple[NotChecked, ...] = ()
+    missing: str = ""
+    """Plug-in that this machine lacks to decide the check; empty if none."""
     notes: tuple[str, ...] = ()
     """Notes of the checking machinery."""
 
     @property
     def undecided(self) -> bool:
-        """True if an intact bundle has no new verdict only because of an infrastructure error of this machine."""
+        """True if an intact bundle has no new verdict only because of this machine: an infrastructure error, or a
+        plug-in that it lacks."""
         broken = self.verdict_now is not None and self.verdict_now.outcome is Outcome.INFRA_ERROR
-        return broken and len(self.reasons) == 1
+        return (broken or bool(self.missing)) and len(self.reasons) == 1
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,9 @@ def unchecked(report: BundleReport, signed: SignedValidations) -> tuple[NotCheck
     """Returns the parts of a bundle on which no pass of this check rests, with reasons, the most important first."""
     found: list[tuple[str, str]] = []
     then, now = report.verdict_then, report.verdict_now
-    if now is None:
+    if report.missing:
+        found.append(("the answer", report.missing))
+    elif now is None:
         found.append(("the answer", "the faults of the bundle come first"))
     elif now.outcome is Outcome.INFRA_ERROR:
         found.append(("the answer", f"this machine could not run the verifier again: {now.reason}"))

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from appliance.records.jobs import Job
+from common.plugins.installed import PluginError
+from common.plugins.table import OpenTable
 from runtime.errors import InfrastructureError, SandboxError
 from runtime.sandbox import SessionPool
 from verifiers.contract.protocols import Proposal, Solver, SolverChecker, SolverTools
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground, Outcome, SpecProblem, Verdict
 from verifiers.registry import kind_of
+from verifiers.registry.spec import Spec
 
 ROUND_SECONDS = 120.0
 """Time limit in seconds for all solvers of a job, verification included; a running verification is completed."""
@@ -27,6 +30,8 @@ BUDGET_SHARE = 0.5
 OWN_SHARE = 0.7
 """Share of the remaining time for one solver, so that it can still report its progress."""
 MOST_PROPOSALS = 64
+SOLVERS: OpenTable[Callable[[Spec, str, bool], Iterable[Solver]]] = OpenTable("solvers", {})
+"""Solvers for jobs of any kind, from admitted distributions; a kind names its own."""
 NOT_DECIDED = (Ground.UNKNOWN, Ground.TIMEOUT, Ground.MEMORY)
 """Verdict grounds that say nothing against an answer."""
 SHOWN_CHARS = 120
@@ -77,8 +82,18 @@ class SolverRound:
 
 def solvers_for(job: Job) -> list[Solver]:
     """Returns the solvers that apply to a job's spec, cheapest first. Cheap: nothing is started."""
-    known = kind_of(job.spec).solvers
-    return list(known.load()(job.spec, job.question, bool(job.files))) if known is not None else []
+    known, asked = kind_of(job.spec).solvers, (job.spec, job.question, bool(job.files))
+    found = list(known.load()(*asked)) if known is not None else []
+    return found + [solver for name in SOLVERS for solver in named_solvers(name, asked)]
+
+
+def named_solvers(name: str, asked: tuple[Spec, str, bool]) -> list[Solver]:
+    """Returns the solvers of one row from outside for a spec, its question and whether files came with it. Raises
+    PluginError if one does not have the row's name, which the artifact then tells."""
+    made = list(SOLVERS[name](*asked))
+    if others := [solver.name for solver in made if solver.name != name]:
+        raise PluginError(f"plug-in {name}: its solver is named {others[0]!r}", hint="docs/extending.md")
+    return made
 
 
 def try_solvers(

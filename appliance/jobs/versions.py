@@ -11,6 +11,7 @@ from typing import Any
 from appliance import __version__
 from appliance.jobs.layout import canonical, sha256
 from appliance.records.cycles import Checkpoint
+from common.plugins.allowed import admitted
 
 TOOLS = ("sympy", "mpmath", "torch", "transformers", "tokenizers", "pydantic")
 
@@ -35,6 +36,11 @@ def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str,
             "recipe": weights.recipe,
         },
         "policy": policy,
+        **(
+            {"plugins": plugins}
+            if (plugins := {one.pin.distribution: one.pin._asdict() for one in admitted().values()})
+            else {}
+        ),
     }
 
 

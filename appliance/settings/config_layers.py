@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from appliance.text.printable import printable
 from common.errors import HintedError
+from common.plugins.allowed import VARIABLE
 from policies.toml_files import MOST_BYTES, TomlError, beginning, read_toml
 
 ETC = Path("/etc/assay")
@@ -27,6 +28,8 @@ INSTALLER = frozenset({"ASSAY_BIN", "ASSAY_PYTHON", "ASSAY_TORCH_INDEX", "ASSAY_
 """Variables of install.sh, which may still be set when it calls this program."""
 SECRETS = frozenset({"ASSAY_TEACHER_KEY", "ASSAY_ENGINE_KEY"})
 """Variables that contain a secret and are not configuration."""
+OWN = frozenset({VARIABLE})
+"""Variables by which processes of this program tell their children."""
 
 LONGEST = 200
 """Characters of a wrong value shown in messages."""
@@ -121,7 +124,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
     if two contradict."""
     tree: dict[str, Any] = {}
     for name in sorted(environ):
-        if not name.startswith(PREFIX) or name in INSTALLER | SECRETS or not environ[name]:
+        if not name.startswith(PREFIX) or name in INSTALLER | SECRETS | OWN or not environ[name]:
             continue
         clash = ConfigError(
             f"{name} contradicts another variable", hint="one of the two is a section and the other a value: unset one"

@@ -6,17 +6,22 @@ Invariants: tasksets and checks are known by name here, and none of them is load
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from appliance.settings.data_schema import require_current_policy
+from common.plugins.installed import Pin
+from common.plugins.table import distribution_of
 from curriculum.names import NAME, OWN, taskset_names
 from policies.errors import PolicyError
 from policies.permissions import require_known_checks, require_known_families, require_trainable
-from policies.policy import Policy, parse, read_content
+from policies.policy import Policy, parse, plugins_in, read_content
 from verifiers.registry import KINDS
 
-KNOWN_CHECKS = frozenset(name for kind in KINDS for name in (kind.name, kind.job)) | {"question", "data"}
-"""Names that a policy's job rules may use: kinds of checks and job kinds."""
+
+def known_checks() -> frozenset[str]:
+    """Returns the names that a policy's job rules may use: kinds of checks, and job kinds of the built-in ones."""
+    return frozenset([*KINDS, *(kind.job for kind in KINDS.data.values()), "question", "data"])
 
 
 def policy_file(data: Path) -> Path | None:
@@ -37,8 +42,9 @@ def written_policy(data: Path) -> tuple[bytes, str]:
     return read_content(policy_file(data))
 
 
-def read_policy(data: Path, file: Path | None = None) -> tuple[Policy, str]:
-    """Returns the policy in `file` and its name for messages. Raises PolicyError.
+def read_policy(data: Path, file: Path | None = None, *, outside: bool = True) -> tuple[Policy, str]:
+    """Returns the policy in `file` and its name for messages; `outside` as in `policies.policy.parse`. Raises
+    PolicyError.
 
     Without a file: the owner's policy in the data folder, else the one in force there, else the packaged one.
     """
@@ -47,14 +53,21 @@ def read_policy(data: Path, file: Path | None = None) -> tuple[Policy, str]:
     content, name = read_content(file)
     if file == in_force:
         require_current_policy(content, in_force)
-    return parse_policy(content, name), name
+    return parse_policy(content, name, outside=outside), name
 
 
-def load_policy(data: Path, digest: str = "") -> Policy:
+def plugins_in_force(data: Path) -> tuple[Pin, ...]:
+    """Returns the distributions that the policy in force admits; before the first start, those of the file as written.
+    Raises PolicyError."""
+    path = in_force_file(data)
+    return plugins_in(read_content(path)[0] if path.exists() else written_policy(data)[0])
+
+
+def load_policy(data: Path, digest: str = "", *, outside: bool = True) -> Policy:
     """Returns the policy in force, which ignores unsigned edits; before the first start, the file as written. Raises
     PolicyError, also for unknown tasksets and if the policy does not have the `digest` given."""
     path = in_force_file(data)
-    policy = read_policy(data, path if path.exists() else None)[0]
+    policy = read_policy(data, path if path.exists() else None, outside=outside)[0]
     if digest not in ("", policy.digest):
         raise PolicyError(
             f"{path} is not the policy in force", hint="restart the daemon: it restores the file from its log"
@@ -62,17 +75,25 @@ def load_policy(data: Path, digest: str = "") -> Policy:
     return policy
 
 
-def parse_policy(content: bytes, name: str) -> Policy:
-    """Parses a policy. Raises PolicyError, also for unknown tasksets and checks, and if nothing is left to train on."""
-    policy = parse(content, name)
-    require_known_checks(policy, KNOWN_CHECKS, name)
+def parse_policy(content: bytes, name: str, *, outside: bool = True) -> Policy:
+    """Parses a policy; `outside` as in `policies.policy.parse`. Raises PolicyError, also for unknown tasksets and
+    checks, and if nothing is left to train on."""
+    policy = parse(content, name, outside=outside)
+    require_known_checks(policy, _listed(policy, known_checks()), name)
     families = _families_of(policy)
     require_known_families(policy, families, name)
     require_trainable(policy, families, name)
     return policy
 
 
+def _listed(policy: Policy, names: Iterable[str]) -> list[str]:
+    """Returns the names without those of distributions that the policy does not list: they are gone at the next
+    start."""
+    kept = {"", *(row.distribution for row in policy.plugins)}
+    return [name for name in names if distribution_of(name) in kept]
+
+
 def _families_of(policy: Policy) -> list[str]:
     """Lists built-in tasksets and the owner's tasksets named in the policy, which may not exist at the moment."""
     named = {*policy.data.families, *policy.data.shares, *policy.sandboxes.tiers.families}
-    return [*taskset_names(), *sorted(one for one in named if re.fullmatch(f"{OWN}/{NAME}", one))]
+    return [*_listed(policy, taskset_names()), *sorted(one for one in named if re.fullmatch(f"{OWN}/{NAME}", one))]

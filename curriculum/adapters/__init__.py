@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from common.plugins.table import OpenTable
 from curriculum.contract.errors import CurriculumError
 from runtime.model import FrozenModel
 from runtime.package_sets import installed_names, set_named
@@ -39,16 +40,21 @@ class Adapter(NamedTuple):
     """True if the environments come from a package that the owner names."""
     tasks_given: bool = False
     """True if the owner also gives the tasks. In a package they are in `TASKS`, which no guest gets."""
+    versions: tuple[str, ...] = ()
+    """`pins` of an adapter from outside; built-in ones have a file."""
 
     @property
     def pins(self) -> tuple[str, ...]:
         """Exact versions of all packages that the adapter's guests have, dependencies included: `name==version`."""
+        if self.versions:
+            return self.versions
         lines = Path(__file__).with_name(f"{self.name}.txt").read_text(encoding="utf-8").splitlines()
         return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
     def set_name(self, package: str = "") -> str:
         """Returns the name of the adapter's package set, with the owner's package if one is given."""
-        return f"{self.name}-{package}" if package else self.name
+        name = self.name.replace("/", ".")
+        return f"{name}-{package}" if package else name
 
     def installed(self, package: str = "") -> PackageSet | None:
         """Returns the adapter's package set for a sandbox; None if it is not installed on this machine."""
@@ -108,7 +114,7 @@ _ROWS = (
         takes_package=True,
     ),
 )
-ADAPTERS = {row.name: row for row in _ROWS}
+ADAPTERS: OpenTable[Adapter] = OpenTable("adapters", {row.name: row for row in _ROWS})
 
 
 def adapter_named(name: str) -> Adapter:
@@ -135,10 +141,10 @@ class AdapterSummary(FrozenModel):
             about=adapter.about,
             packages=len(adapter.pins),
             mib=adapter.mib,
-            installed=set_named(adapter.name) or "",
+            installed=set_named(adapter.set_name()) or "",
             owned=tuple(
-                name.removeprefix(f"{adapter.name}-")
+                name.removeprefix(f"{adapter.set_name()}-")
                 for name in installed_names()
-                if name.startswith(f"{adapter.name}-")
+                if name.startswith(f"{adapter.set_name()}-")
             ),
         )

@@ -43,8 +43,9 @@ class AgentRate(FrozenModel):
 
 class Certificate(FrozenModel):
     taskset: str
+    """Name of the taskset, or `plugin:DISTRIBUTION`."""
     made: str
-    """`version:digest` of the tasks that the taskset makes."""
+    """`version:digest` of the tasks that the taskset makes, or of a distribution's files."""
     seeds: int
     """Seeds per level."""
     tasks: int

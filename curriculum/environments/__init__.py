@@ -6,6 +6,7 @@ runs only in a sandbox. The protocol is `curriculum.contract.environment`; `curr
 
 from __future__ import annotations
 
+from common.plugins.table import OpenTable
 from curriculum.contract.environment import Environment
 from curriculum.environments.foreign import FOREIGN
 from curriculum.environments.games.environment import GAMES
@@ -16,4 +17,6 @@ from curriculum.environments.research import RESEARCH
 from curriculum.environments.terminal.environment import TERMINAL
 
 _ROWS: tuple[Environment, ...] = (MAIL, GAMES, RESEARCH, ORCHESTRATION, TERMINAL, MCP, *FOREIGN.values())
-ENVIRONMENTS: dict[str, Environment] = {environment.name: environment for environment in _ROWS}
+ENVIRONMENTS: OpenTable[Environment] = OpenTable(
+    "environments", {environment.name: environment for environment in _ROWS}
+)

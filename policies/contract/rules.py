@@ -123,4 +123,14 @@ class JobRules(Section):
     max_queued: int = Field(ge=1)
 
 
+class PluginRule(Section):
+    """One distribution that may add to the product, in exactly this version with exactly these files."""
+
+    distribution: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    """Name in normal form: lower case, with dashes."""
+    version: str = Field(pattern=r"^[0-9A-Za-z.+!_-]{1,100}$")
+    digest: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """Digest of its files, as `assay plugins` prints it."""
+
+
 SandboxRules.model_rebuild()

@@ -71,6 +71,11 @@ class AskedGates(Section):
         return tuple(gate for gate in self.registry if self.get(gate) is not None)
 
 
+def is_about(finding: GateFinding, gate: str) -> bool:
+    """True if the finding is this gate's, or about a part of it. A name from outside has a slash of its own."""
+    return finding.gate == gate or finding.gate.startswith(f"{gate}/")
+
+
 @dataclass(frozen=True)
 class GateContext:
     """Inputs of a gate beside the evidence and its own section: the policy's other gates, and the time."""

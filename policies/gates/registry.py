@@ -6,11 +6,13 @@ no gate that `never_missing` names today is removed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 from pydantic import create_model
 
+from common.plugins.table import OpenTable
 from policies.gates import (
     approval,
     contamination,
@@ -45,6 +47,14 @@ GATES: tuple[Gate[Any], ...] = (
     service.GATE,
     approval.GATE,
 )
+
+_TABLE: OpenTable[Gate[Any]] = OpenTable("gates", {gate.name: gate for gate in GATES}, by_reference=True)
+
+
+def gates_from_outside(sections: Iterable[str]) -> dict[str, Gate[Any]]:
+    """Returns the gates of admitted distributions that a policy file asks for, by its section: `DISTRIBUTION/NAME` or
+    `module:object`. Raises PluginError."""
+    return {name: _TABLE[name] for name in sections if name not in _TABLE.data and name in _TABLE}
 
 
 @lru_cache

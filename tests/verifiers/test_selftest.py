@@ -274,7 +274,7 @@ def test_a_missing_suspicion_is_found_out() -> None:
 
 def test_no_verifier_is_without_canaries() -> None:
     kinds = {trial.verifier for trial in trials()}
-    assert kinds == {kind.name for kind in KINDS}
+    assert kinds == set(KINDS)
     assert not without_canaries()
 
 

@@ -115,4 +115,9 @@ class View:
             made = getattr(importlib.import_module(module), name)
         assert isinstance(made, type)
         assert issubclass(made, Pane)
-        return made(id=f"view-{self.name}")
+        return made(id=self.pane_id)
+
+    @property
+    def pane_id(self) -> str:
+        """Name of the widget; that of a screen from outside has a slash, which Textual does not accept."""
+        return f"view-{self.name.replace('/', '--')}"

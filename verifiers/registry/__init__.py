@@ -2,7 +2,7 @@
 
 A kind whose specs are `conducted` runs a submission in a sandbox of its own or also asks a model; `verifiers.checker`
 then conducts the check. All other kinds are decided from the text alone, in a worker. Canaries are read in
-`canaries.py`; the pydantic type of a spec is in `spec.py`.
+`canaries.py`; the pydantic type of a spec is in `spec.py`. Kinds of admitted distributions come last.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 from functools import cache, lru_cache
 from typing import Any
 
+from common.plugins.table import OpenTable, distribution_of
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import Kind, Lazy
 from verifiers.contract.protocols import ProposalReply, Verifier
@@ -32,20 +33,31 @@ ROWS = (
     "verifiers.files.kind:FILES",
 )
 """Import path of each kind. A new kind needs a row here."""
-KINDS: tuple[Kind, ...] = tuple(Lazy[Kind](row).load() for row in ROWS)
-DECIDE = tuple(dict.fromkeys(kind.preload for kind in KINDS if kind.preload))
-"""Packages that a worker imports before the first item needs them."""
-_NAMED = {kind.name: kind for kind in KINDS}
+_BUILT_IN: tuple[Kind, ...] = tuple(Lazy[Kind](row).load() for row in ROWS)
+
+
+def _untraceable(name: str, kind: Kind) -> str:
+    """Returns why verdicts of a kind from outside would not name its distribution's version; empty if they do."""
+    distribution = distribution_of(name)
+    return "" if (distribution, distribution) in kind.tools else f"its tools lack ({distribution!r}, {distribution!r})"
+
+
+KINDS: OpenTable[Kind] = OpenTable("kinds", {kind.name: kind for kind in _BUILT_IN}, require=_untraceable)
 log = logging.getLogger(__name__)
+
+
+def packages() -> tuple[str, ...]:
+    """Lists the packages that a worker imports before the first item needs them, equally in every process."""
+    return tuple(dict.fromkeys(kind.preload for kind in KINDS.values() if kind.preload))
 
 
 def kind_named(name: str) -> Kind:
     """Returns the kind with this name. Raises KeyError for an unknown name."""
-    return _NAMED[name]
+    return KINDS[name]
 
 
 def kind_of(spec: SpecModel) -> Kind:
-    return _NAMED[spec.kind]
+    return KINDS[spec.kind]
 
 
 @cache
@@ -114,13 +126,13 @@ def propose(spec: SpecModel, way: str, question: str, seconds: float) -> Proposa
 
 
 def package_of(spec: SpecModel) -> str | None:
-    """Returns the package of `DECIDE` to import before this spec can be decided; None if nothing needs importing."""
+    """Returns the one of `packages` to import before this spec can be decided; None if nothing needs importing."""
     kind = kind_of(spec)
     return None if kind.light(spec) else kind.preload or None
 
 
 def preload(package: str) -> None:
-    """Imports all deciders of one package of `DECIDE`, including SymPy or the solvers, before a worker's first item. A
+    """Imports all deciders of one of `packages`, including SymPy or the solvers, before a worker's first item. A
     failed import is logged; the first item that needs the module reports it."""
     for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
         if found.name.endswith(".bench"):

@@ -27,7 +27,7 @@ def read_spec(value: Any) -> SpecModel:
     try:
         kind = kind_named(name)
     except KeyError:
-        known = ", ".join(kind.name for kind in KINDS)
+        known = ", ".join(KINDS)
         raise PydanticCustomError("unknown_kind", "unknown kind: use one of {known}", {"known": known}) from None
     found: SpecModel = kind.spec.load().model_validate(value)
     return found

@@ -57,7 +57,7 @@ class SelfTestTrial:
 
 def trials(questions: Iterable[TaskQuestion] = ()) -> list[SelfTestTrial]:
     """Returns all self-test trials in a fixed order. Raises ValueError if two cases of a verifier share a name."""
-    found = [_trial(case) for kind in registry.KINDS for case in cases_of(kind)]
+    found = [_trial(case) for kind in registry.KINDS.values() for case in cases_of(kind)]
     found += list(_agents_against_verifiers(found))
     found += list(_agents_against_families(questions))
     names = Counter((trial.verifier, trial.name) for trial in found)
@@ -69,7 +69,7 @@ def trials(questions: Iterable[TaskQuestion] = ()) -> list[SelfTestTrial]:
 
 def without_canaries() -> tuple[str, ...]:
     """Returns the kinds that have no canaries in this installation: their verifiers are untested."""
-    return tuple(kind.name for kind in registry.KINDS if folder_of(kind) is None)
+    return tuple(kind.name for kind in registry.KINDS.values() if folder_of(kind) is None)
 
 
 def _trial(case: Case) -> SelfTestTrial:
@@ -140,7 +140,7 @@ class CatalogueRow(BaseModel):
     @property
     def kinds(self) -> frozenset[str]:
         """Kinds of verifiers on which the attack must be tried, with `all` resolved."""
-        return frozenset(kind.name for kind in KINDS) if EVERY_KIND in self.tried_on else frozenset(self.tried_on)
+        return frozenset(KINDS) if EVERY_KIND in self.tried_on else frozenset(self.tried_on)
 
 
 class CatalogueTrial(Protocol):
@@ -163,7 +163,7 @@ class CatalogueTrial(Protocol):
 def catalogue_rows() -> list[CatalogueRow]:
     """Returns all known attacks on verifiers, sorted by number. Raises ValueError if two share a number."""
     rows: dict[int, CatalogueRow] = {}
-    for kind in KINDS:
+    for kind in KINDS.values():
         folder = folder_of(kind)
         index = tomllib.loads((folder / INDEX).read_text(encoding="utf-8")) if folder is not None else {}
         for fields in index.get("attack", []):
@@ -194,7 +194,7 @@ def _rows(shown: list[CatalogueTrial], only: Collection[str]) -> Iterator[str]:
 
 
 def _cases(shown: list[CatalogueTrial]) -> Iterator[str]:
-    for kind in KINDS:
+    for kind in KINDS.values():
         cases = [trial for trial in shown if trial.verifier == kind.name and trial.sort == "attack"]
         if cases:
             controls = sum(trial.verifier == kind.name and trial.sort == "control" for trial in shown)

@@ -17,7 +17,7 @@ CLOCK = struct.Struct(">d?")
 """Prefix of ITEMS: time limit per item in seconds, and if the worker lowers its priority on a slow item."""
 INDEX = struct.Struct(">q")
 PACKAGE = struct.Struct(">B")
-"""Index into `verifiers.registry.DECIDE`."""
+"""Index into `verifiers.registry.packages`."""
 
 
 class MessageKind(IntEnum):

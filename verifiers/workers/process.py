@@ -17,9 +17,13 @@ import time
 from pathlib import Path
 from typing import IO
 
+from common.plugins.allowed import VARIABLE, listed
+
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONNOUSERSITE": "1", "PYTHONHASHSEED": "0"}
-"""Complete environment of the zygote, except for PYTHONPATH."""
+ENVIRONMENT["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
+"""Complete environment of the zygote, except for PYTHONPATH and the allow-list of plug-ins. Pydantic would import what
+any distribution names as its plug-in."""
 EXIT_SECONDS = 10.0
 """Maximum wait for killed processes to disappear, in seconds."""
 COMMAND = ("-B", "-P", "-s", "-W", "ignore", "-m", "verifiers.workers.zygote")
@@ -41,7 +45,7 @@ class ConfinedProcess:
                 stdout=reply_end,
                 stderr=self._errors,
                 cwd="/",
-                env={**ENVIRONMENT, "PYTHONPATH": str(ROOT)},
+                env={**ENVIRONMENT, VARIABLE: listed(), "PYTHONPATH": str(ROOT)},
                 start_new_session=True,
             )
         except OSError:

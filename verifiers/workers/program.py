@@ -6,6 +6,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from common.plugins.allowed import VARIABLE, listed
 from runtime.programs import Program
 from verifiers.workers.process import COMMAND, ROOT
 
@@ -17,12 +18,14 @@ OURS = ("verifiers", "runtime", "common")
 
 def python_folders() -> tuple[Path, ...]:
     """Returns the folders of this interpreter, its packages and its libraries."""
-    wanted = [*SYSTEM, Path(sys.prefix), Path(sys.base_prefix), *(ROOT / name for name in OURS)]
+    packages = [Path(folder) for folder in sys.path if Path(folder).name in ("site-packages", "dist-packages")]
+    wanted = [*SYSTEM, Path(sys.prefix), Path(sys.base_prefix), *packages, *(ROOT / name for name in OURS)]
     return tuple(dict.fromkeys(folder for folder in wanted if folder.is_dir()))
 
 
 def python_environment() -> dict[str, str]:
-    return {"PYTHONPATH": str(ROOT), "LD_LIBRARY_PATH": sysconfig.get_config_var("LIBDIR") or "/usr/lib"}
+    paths = {"PYTHONPATH": str(ROOT), "LD_LIBRARY_PATH": sysconfig.get_config_var("LIBDIR") or "/usr/lib"}
+    return {**paths, VARIABLE: listed(), "PYDANTIC_DISABLE_PLUGINS": "__all__"}
 
 
 def verifier_program(memory_mib: int) -> Program:

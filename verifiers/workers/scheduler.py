@@ -30,7 +30,7 @@ from verifiers.boxes.frames import Frames, encode
 from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE
 from verifiers.contract.protocols import ProposalReply
 from verifiers.contract.verdict import Ground, SpecProblem, Verdict
-from verifiers.registry import DECIDE, package_of
+from verifiers.registry import package_of, packages
 from verifiers.workers import messages
 from verifiers.workers.batches import ItemResult, WaitingBatches, WorkBatch, WorkItem, broken, failed
 from verifiers.workers.channel import Channel
@@ -115,15 +115,17 @@ class WorkerScheduler:
         moments = [worker.deadline for worker in self._slots.values() if worker.items]
         return min([*moments, *self._loading.values()], default=None)
 
-    def load(self, packages: Iterable[str] = DECIDE) -> None:
-        """Makes the zygote import packages, once. Existing workers end after their current items."""
-        wanted = [package for package in packages if package not in self._has]
+    def load(self, names: Iterable[str] | None = None) -> None:
+        """Makes the zygote import packages (default: all), once. Existing workers end after their current items."""
+        wanted = [package for package in (packages() if names is None else names) if package not in self._has]
         if not wanted:
             return
         for package in wanted:
             self._has.add(package)
             self._loading[package] = time.monotonic() + LOAD_SECONDS
-            self._unsent += messages.pack(0, messages.MessageKind.LOAD, messages.PACKAGE.pack(DECIDE.index(package)))
+            self._unsent += messages.pack(
+                0, messages.MessageKind.LOAD, messages.PACKAGE.pack(packages().index(package))
+            )
         for worker in self._slots.values():
             worker.slow = True
             if not worker.items and not worker.killed:
@@ -248,7 +250,7 @@ class WorkerScheduler:
 
     def _receive(self, number: int, kind: int, body: bytes) -> None:
         if kind == messages.MessageKind.LOADED:
-            del self._loading[DECIDE[messages.PACKAGE.unpack(body)[0]]]
+            del self._loading[packages()[messages.PACKAGE.unpack(body)[0]]]
             return
         worker = self._slots.get(number)
         if worker is None:

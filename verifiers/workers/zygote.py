@@ -26,7 +26,7 @@ from runtime import confinement
 from runtime.programs import READY
 from verifiers.boxes.frames import HEADER as FRAME
 from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE, computed_by, is_over
-from verifiers.registry import DECIDE, preload
+from verifiers.registry import packages, preload
 from verifiers.workers import worker_process
 from verifiers.workers.messages import CLOCK, INDEX, PACKAGE, MessageKind, message_reader, pack
 from verifiers.workers.progress import NONE, WorkerProgress
@@ -117,7 +117,7 @@ class WorkerZygote:
             case MessageKind.KILL if worker is not None:
                 self._kill(worker, "asked")
             case MessageKind.LOAD:
-                load(DECIDE[PACKAGE.unpack(body)[0]])
+                load(packages()[PACKAGE.unpack(body)[0]])
                 self._write(number, MessageKind.LOADED, body)
 
     def _fork(self, number: int) -> ForkedWorker:
@@ -257,7 +257,8 @@ def _is_stopped(child: int) -> bool:
 
 
 def load(package: str) -> None:
-    """Imports a package of `DECIDE` and freezes its objects (gc.freeze), so workers' collections copy no pages."""
+    """Imports one of `packages` and freezes its objects (gc.freeze), so that garbage collection in workers copies
+    no pages."""
     gc.disable()
     preload(package)
     gc.freeze()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 from appliance.cli.check.draft import draft
 from appliance.cli.check.options import CheckRun
@@ -24,7 +25,20 @@ from verifiers.registry import KINDS
 if TYPE_CHECKING:
     from verifiers.selftest.report import SelfTest
 
-app = typer.Typer(help="Verify answers, proofs, programs and texts.", no_args_is_help=True)
+
+class KindGroup(TyperGroup):
+    """Commands of the built-in kinds, and of kinds from admitted distributions when one is named."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if "/" in cmd_name and cmd_name in KINDS:
+            holder = typer.Typer()
+            holder.callback()(lambda: None)
+            holder.command(cmd_name)(_command(KINDS[cmd_name]))
+            return typer.main.get_group(holder).commands[cmd_name]
+        return super().get_command(ctx, cmd_name)
+
+
+app = typer.Typer(help="Verify answers, proofs, programs and texts.", no_args_is_help=True, cls=KindGroup)
 
 TYPES: dict[str, Any] = {"text": str | None, "texts": list[str] | None, "file": str | None, "folder": Path | None}
 ASSESS = parameter("assess", bool, default=False, help="Test the check itself: does it tell right from wrong?")
@@ -70,7 +84,7 @@ def _returned(kind: Kind) -> Any:
     return Output[types]
 
 
-for _kind in KINDS:
+for _kind in KINDS.data.values():
     if _kind.options or _kind.spec_file:
         app.command(_kind.command or _kind.name)(_command(_kind))
 

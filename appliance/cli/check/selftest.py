@@ -56,7 +56,7 @@ def _known_name(name: str) -> str:
     try:
         return kind_named(name).name
     except KeyError:
-        known = ", ".join(kind.name for kind in KINDS)
+        known = ", ".join(KINDS)
         raise typer.BadParameter(f"unknown kind {name!r}; use one of {known}", param_hint="--verifier") from None
 
 

@@ -80,7 +80,10 @@ def install(
     if package is not None and not adapter.takes_package:
         raise UsageError(f"{name} takes no --package", "omit it")
     owned = guest_package(adapter, package) if package is not None else None
-    found, what = install_set(adapter.name, adapter.pins, adapter.imports, added=adapter.stand_in_files), adapter.name
+    found, what = (
+        install_set(adapter.set_name(), adapter.pins, adapter.imports, added=adapter.stand_in_files),
+        adapter.name,
+    )
     if owned is not None:
         found, what = extend_set(adapter.set_name(owned.name), found.folder, owned.files), f"{name} with {owned.name}"
     lines = [f"installed {what}: {len(adapter.pins)} packages, {found.mib} MiB, in {found.folder}"]

@@ -80,7 +80,7 @@ def certify(
         show_progress("")
     from appliance.cli.curriculum.documents import CertificateDocument
 
-    document = CertificateDocument(**dict(found), signed=_recorded(found))
+    document = CertificateDocument(**dict(found), signed=record(found))
     return Output(document, lambda: _show(document, _tried(found, catalog.named(name))), 0 if found.holds else 1)
 
 
@@ -99,7 +99,7 @@ def _elsewhere(name: str, data: Path) -> str:
     return run.stdout.decode().strip()
 
 
-def _recorded(found: Certificate) -> str:
+def record(found: Certificate) -> str:
     """Signs a certification report into the audit log, by the daemon or without one; returns a description of the
     result."""
     from appliance.audit.kept_heads import head_files

@@ -82,7 +82,9 @@ PLAIN = {
 }
 """Replacements of pydantic's messages."""
 SPEC_WAY = "spec"
-WAYS: dict[str, Kind] = {parameter_name(kind.submit[0].flag): kind for kind in KINDS if kind.submit}
+_BUILT_IN = tuple(KINDS.data.values())
+"""Kinds with options of their own; one from outside is asked for by `--spec`."""
+WAYS: dict[str, Kind] = {parameter_name(kind.submit[0].flag): kind for kind in _BUILT_IN if kind.submit}
 """Keys that select how an answer is checked, with their kind of check."""
 _MORE = {
     parameter_name(option.flag): [way for way, kind in WAYS.items() if option.flag in [one.flag for one in kind.submit]]
@@ -91,7 +93,7 @@ _MORE = {
 }
 """Keys that add to a check, with the keys that they require."""
 _REPEATED = {parameter_name(option.flag) for kind in WAYS.values() for option in kind.submit if option.takes == "texts"}
-EXPECTED = [kind for kind in KINDS if "expected" in kind.spec.load().model_fields]
+EXPECTED = [kind for kind in _BUILT_IN if "expected" in kind.spec.load().model_fields]
 """Kinds of checks that compare an expected answer."""
 
 
@@ -249,7 +251,7 @@ def _kind_of_table(table: Mapping[str, Any]) -> Kind:
 def _fields_of_kinds() -> dict[str, Any]:
     """Builds a job's fields for the options of all kinds of checks; repeatable if any kind sharing one says so."""
     found: dict[str, Any] = {}
-    for option in (option for kind in KINDS for option in kind.submit):
+    for option in (option for kind in _BUILT_IN for option in kind.submit):
         name = parameter_name(option.flag)
         if name in JobFields.model_fields or name in found:
             continue

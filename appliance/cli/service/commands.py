@@ -51,7 +51,9 @@ def broker() -> None:
     settings = read_settings()
     uid = user_account(settings.service.user).pw_uid
     make_broker_folder(broker_folder(settings, settings.data), for_others=uid != os.geteuid())
-    content = broker_settings(settings, settings.data, load_policy(settings.data)).model_dump_json().encode()
+    content = (
+        broker_settings(settings, settings.data, load_policy(settings.data, outside=False)).model_dump_json().encode()
+    )
     reading, writing = os.pipe()
     os.write(writing, content)
     os.close(writing)

@@ -11,6 +11,7 @@ import typer
 
 from appliance.cli.shell.options import daemon_socket
 from appliance.cli.show.printing import in_data_folder
+from common.plugins.allowed import listed
 
 
 @in_data_folder
@@ -44,6 +45,7 @@ def tui(
     if not demo_data:
         options += ["--key", str(key.absolute())] if key else []
         command = _command(daemon_socket(), options)
+        listed()  # the screens of admitted distributions
         sys.stdout.flush()
         os.execv(sys.executable, command)  # noqa: S606
     if not web and not (sys.stdin.isatty() and sys.stdout.isatty()):

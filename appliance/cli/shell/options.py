@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+
+from common.plugins.allowed import refuse_as_root
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient
     from appliance.config.configuration import Settings
     from appliance.settings.client_config import ClientSettings
     from appliance.settings.config_layers import Layer
+    from common.plugins.installed import Pin
 
 S = TypeVar("S", bound="ClientSettings")
 
@@ -69,6 +75,26 @@ def daemon_socket() -> Path:
             exit_code=3,
         )
     return settings.socket_path
+
+
+def plugins_of_command() -> tuple[Pin, ...]:
+    """Returns the distributions admitted by the policy in force of the data folder that the command line names; asked
+    for when a command first needs one. Raises ConfigError and PolicyError."""
+    from appliance.settings.client_config import ClientSettings
+    from appliance.settings.config_layers import read_layers
+    from appliance.settings.policy_files import plugins_in_force
+
+    typed = [
+        value.removeprefix("--data=") if value.startswith("--data=") else following
+        for value, following in zip(sys.argv[1:], [*sys.argv[2:], ""], strict=True)
+        if value == "--data" or value.startswith("--data=")
+    ]
+    layers = read_layers({"data": Path(typed[-1]) if typed else None})
+    services = [one.values.get("service") for one in layers]
+    if any(isinstance(one, Mapping) and one.get("user") not in (None, "root") for one in services):
+        refuse_as_root()
+    known = [replace(one, values={key: one.values[key] for key in one.values.keys() & {"data"}}) for one in layers]
+    return plugins_in_force(ClientSettings.of_layers(known).data)
 
 
 def data_folder() -> Path:

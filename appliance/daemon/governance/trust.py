@@ -30,6 +30,7 @@ from appliance.records.evaluations import Approval
 from appliance.settings.data_schema import require_current_policy
 from appliance.settings.policy_files import in_force_file, parse_policy, policy_file, written_policy
 from appliance.system.durable_file import replace_file
+from common.plugins.allowed import allow
 from policies.approvals import (
     ApprovalSubject,
     SignedApproval,
@@ -43,7 +44,7 @@ from policies.contract.decision import KnownKey
 from policies.envelopes import PublicKey, open_envelope
 from policies.errors import PolicyError, StatementRefused
 from policies.in_force import BEGIN, KEY_ADMITTED, KEY_REVOKED, POLICY_FIRST_USE, POLICY_SIGNED
-from policies.policy import Policy, read_content
+from policies.policy import Policy, plugins_in, read_content
 from policies.register import Register
 from policies.statements import SignedValidation, ValidationSubject, verify_edit, verify_validation
 
@@ -293,6 +294,7 @@ class PolicyStore:
         content, name = read_content(file) if file.exists() else written_policy(self._data)
         if file.exists():
             require_current_policy(content, file)
+        allow(plugins_in(content))
         policy = parse_policy(content, name)
         self._audit.append(POLICY_FIRST_USE, file=policy.digest, origin=name, note=note, content=content.decode())
         self._digests.append(policy.digest)
@@ -302,6 +304,7 @@ class PolicyStore:
     def _from_log(self, content: bytes) -> Policy:
         path = in_force_file(self._data)
         require_current_policy(content, path)
+        allow(plugins_in(content))
         self._content = content
         found = _digest(path.read_bytes()) if path.exists() else ""
         if found != self._digests[-1]:

@@ -36,6 +36,7 @@ MOST_BYTES = 1 << 18
 NEWS = b"broker: news: "
 """Prefix of the broker's lines that people should see."""
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+ENVIRONMENT["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # else pydantic imports what any distribution offers it, as root
 
 
 class BrokerEnd(FrozenModel):

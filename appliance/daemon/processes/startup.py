@@ -91,7 +91,7 @@ def started_broker(settings: Settings, *, control: Path | None = None) -> Iterat
             except RefusedError as error:
                 refused = error
             else:
-                in_force = load_policy(settings.data)
+                in_force = load_policy(settings.data, outside=False)
                 broker, policy = _prepared(settings, socket, user.pw_uid, in_force), in_force.digest
         if refused is None:
             sandbox = settings.sandbox.model_copy(update={"broker": socket})

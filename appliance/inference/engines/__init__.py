@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from appliance.inference.engine import Engine, ModelError
 from appliance.inference.vllm.placement import VllmSettings
+from common.plugins.table import OpenTable
 
 
 class EngineFactory(Protocol):
@@ -46,7 +47,7 @@ def _vllm(rows: int, slots: int, threads: int | None, **chosen: Any) -> Engine:
     return VllmEngine(rows, slots, threads, dtype=chosen.get("dtype", ""), settings=settings, place=place)
 
 
-ENGINES: dict[str, EngineFactory] = {"torch": _torch, "vllm": _vllm}
+ENGINES: OpenTable[EngineFactory] = OpenTable("engines", {"torch": _torch, "vllm": _vllm})
 
 
 def make_engine(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from appliance.learning.objectives.cispo import CISPO
 from appliance.learning.objectives.dapo import DAPO
 from appliance.learning.objectives.dppo import DPPO
@@ -13,8 +11,9 @@ from appliance.learning.objectives.gspo import GSPO
 from appliance.learning.objectives.max_rl import MAX_RL
 from appliance.learning.objectives.objective import Objective
 from appliance.learning.objectives.reinforce import REINFORCE
+from common.plugins.table import OpenTable
 
-OBJECTIVES: Mapping[str, Objective] = {
+_BUILT_IN = {
     "grpo": GRPO,
     "dapo": DAPO,
     "dr_grpo": DR_GRPO,
@@ -24,3 +23,4 @@ OBJECTIVES: Mapping[str, Objective] = {
     "max_rl": MAX_RL,
     "reinforce": REINFORCE,
 }
+OBJECTIVES: OpenTable[Objective] = OpenTable("objectives", _BUILT_IN, by_reference=True)

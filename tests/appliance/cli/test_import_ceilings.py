@@ -109,7 +109,7 @@ CEILINGS = {
     "sandbox ls": CONFIGURED,
     "submit --help": ASKS | {"curriculum.catalog"},
 }
-NO_FOLDER = {"curriculum adapter ls", "backup ls FOLDER", "submit --help"}
+NO_FOLDER = {"backup ls FOLDER", "submit --help"}
 """Those that ask for no data folder."""
 GROUPS = (
     *("audit", "backup", "cluster", "curriculum", "engine", "gateway", "jobs", "key", "model", "policy", "sandbox"),

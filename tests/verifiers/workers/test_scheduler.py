@@ -12,7 +12,7 @@ import pytest
 from verifiers.answers.spec import AnswerSpec
 from verifiers.boxes.frames import HEADER, encode
 from verifiers.contract.verdict import Outcome
-from verifiers.registry import DECIDE, decide
+from verifiers.registry import decide, packages
 from verifiers.workers import scheduler as scheduler_module
 from verifiers.workers.batches import WaitingBatches, WorkBatch, WorkItem
 from verifiers.workers.messages import CLOCK, INDEX, MessageKind, message_reader, pack
@@ -170,7 +170,7 @@ def test_nothing_that_needs_a_package_is_given_before_it_is_loaded_and_old_worke
     assert pipes.given() == [(0, -MessageKind.LOAD, [])]
     receive(scheduler, pipes, pack(1, MessageKind.REPLIES, right(0, "1")))
     assert pipes.given() == [(1, -MessageKind.KILL, [])]  # it has not got what was loaded since
-    load(scheduler, pipes, DECIDE.index("verifiers.answers"))
+    load(scheduler, pipes, packages().index("verifiers.answers"))
     ((worker, first, items),) = pipes.given()
     assert (worker, first, len(items)) == (2, 0, 1)
 

@@ -57,7 +57,7 @@ def test_every_field_of_a_spec_is_described(spec: type[SpecModel]) -> None:
 
 def test_every_kind_has_a_page() -> None:
     pages = {path.stem for path in (DOCS / "verifiers").glob("*.md")}
-    assert {"games" if kind.name == "game" else kind.name for kind in KINDS} == pages
+    assert {"games" if name == "game" else name for name in KINDS} == pages
 
 
 def test_every_field_of_every_item_of_a_checklist_is_described_with_its_item() -> None:

@@ -53,7 +53,10 @@ def test_an_example_is_a_job_of_its_kind_with_a_spec_that_decides(folder: Path, 
 
 def test_there_is_an_example_of_each_kind_that_needs_no_world() -> None:
     of_worlds = {"game", "files"}
-    assert set(KINDS.values()) == {"data", *(kind.job for kind in registry.KINDS if kind.name not in of_worlds)}
+    assert set(KINDS.values()) == {
+        "data",
+        *(kind.job for kind in registry.KINDS.values() if kind.name not in of_worlds),
+    }
 
 
 def test_what_is_asked_of_the_agent_is_the_claim_the_statement_the_list_and_what_is_visible(folder: Path) -> None:

@@ -1,0 +1,169 @@
+"""Reads an installed distribution that adds to the product: version, digest, modules and entry points.
+
+Nothing is imported. The digest covers path and SHA-256 of every file that came with the distribution, so it is equal
+on every machine with the same wheel: files that an installer writes (RECORD, INSTALLER, scripts, bytecode) are left
+out. Each hash is compared with the file on disk.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import machinery, metadata
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from common.errors import HintedError, reading
+
+SEAMS = ("kinds", "tasksets", "environments", "objectives", "gates", "engines", "solvers", "screens", "adapters")
+"""Seams of the product; the entry-point group of each is `assay.SEAM`."""
+GROUP = "assay."
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+REFERENCE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)", re.ASCII)
+RESERVED = frozenset({"own", "appliance", "assay", "common", "curriculum", "policies", "runtime", "tui", "verifiers"})
+"""Names of the product's own packages, and the prefix of an owner's tasksets."""
+WRITTEN_BY_INSTALLERS = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
+REINSTALL = "install the distribution again, as a wheel: `pip install --force-reinstall`"
+
+
+class PluginError(HintedError):
+    """A plug-in that may not, or cannot, be loaded."""
+
+    exit_code = 4
+
+
+class Pin(NamedTuple):
+    """One exact distribution: a row of the allow-list."""
+
+    distribution: str
+    """Name in normal form: lower case, with dashes."""
+    version: str
+    digest: str
+    """`digest_of` its files, in hex."""
+
+    def __str__(self) -> str:
+        return f"{self.distribution}=={self.version}@{self.digest}"
+
+
+class RecordedFile(NamedTuple):
+    path: Path
+    sha256: bytes
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """An installed distribution whose files are those that its RECORD names."""
+
+    pin: Pin
+    rows: Mapping[str, Mapping[str, str]]
+    """`module:object` by name, for each seam."""
+    modules: Mapping[str, RecordedFile] = field(repr=False)
+    """Files of its modules, by dotted name."""
+
+    def names(self, seam: str) -> list[str]:
+        return [f"{self.pin.distribution}/{name}" for name in self.rows.get(seam, ())]
+
+
+def normal_name(name: str) -> str:
+    """Returns the normal form of a distribution's name (PyPA, name normalization)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def candidates() -> list[str]:
+    """Lists the installed distributions with an entry point of the product, by name."""
+    found = {
+        normal_name(one.name)
+        for one in metadata.distributions()
+        if any(point.group.startswith(GROUP) for point in one.entry_points)
+    }
+    return sorted(found)
+
+
+def read_plugin(name: str) -> Plugin:
+    """Reads an installed distribution and compares its files with their hashes. Raises PluginError, also for one whose
+    files cannot be vouched for."""
+    try:
+        distribution = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        raise PluginError(
+            f"plug-in {name}: not installed", hint="install it, or remove its [[plugins]] row from the policy"
+        ) from None
+    with reading(f"plug-in {name}", PluginError, REINSTALL):
+        record = _record(name, distribution)
+        digest = hashlib.sha256()
+        for path, (file, sha256) in sorted(record.items()):
+            if hashlib.sha256(file.read_bytes()).digest() != sha256:
+                raise PluginError(f"plug-in {name}: {path} differs from its RECORD", hint=REINSTALL)
+            if not path.startswith("..") and not _is_installers(path):
+                digest.update(f"{sha256.hex()} {path}\n".encode())
+    modules = dict(_modules(record))
+    taken = sorted({module.partition(".")[0] for module in modules} & (RESERVED | sys.stdlib_module_names))
+    if taken or name in RESERVED:
+        raise PluginError(f"plug-in {name}: the name {taken[0] if taken else name} is taken", hint="rename its package")
+    pin = Pin(name, distribution.version, digest.hexdigest())
+    return Plugin(pin, _rows(name, distribution, modules), modules)
+
+
+def _record(name: str, distribution: metadata.Distribution) -> dict[str, RecordedFile]:
+    """Returns the files of a distribution with their recorded hashes, by path in its RECORD."""
+    text, origin = distribution.read_text("RECORD"), json.loads(distribution.read_text("direct_url.json") or "{}")
+    if text is None or origin.get("dir_info", {}).get("editable"):
+        what = "no RECORD of its files" if text is None else "an editable installation"
+        raise PluginError(f"plug-in {name}: {what}", hint=REINSTALL)
+    root = Path(str(distribution.locate_file("")))
+    if not root.resolve().is_relative_to(Path(sys.prefix).resolve()):
+        raise PluginError(
+            f"plug-in {name}: installed outside this Python's folder ({root})",
+            hint=f"install it with {sys.executable} -m pip: verifiers see only {sys.prefix}",
+        )
+    found: dict[str, RecordedFile] = {}
+    for path, hashed, _ in csv.reader(text.splitlines()):
+        if path.endswith(".pth"):
+            raise PluginError(f"plug-in {name}: {path} would run in every process", hint="remove it from the wheel")
+        algorithm, _, value = hashed.partition("=")
+        if algorithm == "sha256":
+            found[path] = RecordedFile(root / path, base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)))
+        elif not path.endswith(".pyc") and not _is_installers(path):
+            raise PluginError(f"plug-in {name}: no SHA-256 of {path} in its RECORD", hint=REINSTALL)
+    return found
+
+
+def _is_installers(path: str) -> bool:
+    parts = PurePosixPath(path)
+    return parts.name in WRITTEN_BY_INSTALLERS and parts.parent.name.endswith(".dist-info")
+
+
+def _modules(record: Mapping[str, RecordedFile]) -> Iterator[tuple[str, RecordedFile]]:
+    for path, file in record.items():
+        suffix = next((one for one in (*machinery.EXTENSION_SUFFIXES, ".py") if path.endswith(one)), "")
+        parts = path.removesuffix(suffix).split("/")
+        if suffix and all(part.isidentifier() for part in parts):
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts), file
+
+
+def _rows(
+    name: str, distribution: metadata.Distribution, modules: Mapping[str, RecordedFile]
+) -> dict[str, dict[str, str]]:
+    rows: dict[str, dict[str, str]] = {}
+    for point in distribution.entry_points:
+        if not point.group.startswith(GROUP):
+            continue
+        seam, reference = point.group.removeprefix(GROUP), REFERENCE.fullmatch(point.value)
+        if seam not in SEAMS:
+            raise PluginError(
+                f"plug-in {name}: unknown entry-point group {point.group!r}",
+                hint=f"use one of {', '.join(GROUP + one for one in SEAMS)}",
+            )
+        if not NAME.fullmatch(point.name) or reference is None or reference[1] not in modules:
+            raise PluginError(
+                f"plug-in {name}: invalid entry point {point.name!r} of {point.group}",
+                hint='write `name = "module:object"`: a name in lower case, and a module of the distribution itself',
+            )
+        rows.setdefault(seam, {})[point.name] = point.value
+    return rows
