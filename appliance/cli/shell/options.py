@@ -86,7 +86,7 @@ def plugins_of_command() -> tuple[Pin, ...]:
 
     typed = [
         value.removeprefix("--data=") if value.startswith("--data=") else following
-        for value, following in zip(sys.argv[1:], [*sys.argv[2:], ""], strict=True)
+        for value, following in zip(sys.argv[1:], [*sys.argv[2:], ""], strict=False)
         if value == "--data" or value.startswith("--data=")
     ]
     layers = read_layers({"data": Path(typed[-1]) if typed else None})

@@ -111,7 +111,7 @@ def test_a_changed_missing_or_unrecorded_file_is_refused(installed: Installed, m
     with pytest.raises(PluginError, match=r"addon/data.txt differs from its RECORD"):
         read_plugin("add-on")
     (installed.site / "addon/data.txt").unlink()
-    with pytest.raises(PluginError, match="cannot read"):
+    with pytest.raises(PluginError, match="cannot be read"):
         read_plugin("add-on")
     installed.put("addon/data.txt", "data")
     record.write_text(record.read_text() + "addon/more.py,,\n")
