@@ -19,7 +19,7 @@ from appliance.daemon.contract import NotThereError, RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.processes.child_log import ChildLog, log_part
 from appliance.daemon.processes.wake_thread import LOST_SECONDS, WORK_SECONDS
-from appliance.daemon.service.supervisor import RetryPolicy
+from appliance.daemon.service.supervisor import RetryPolicy, work_of, work_of_cycle
 from appliance.ledger.rows import AmbiguousPrefixError
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
@@ -108,6 +108,20 @@ def test_a_worker_that_says_it_is_done_and_is_not_is_not_believed(data) -> None:
     with core(data, "nothing") as running:
         cycle = running.cycles.start("night")
         assert running.cycles.run(cycle.id).state is CycleState.SET_ASIDE
+
+
+def test_work_that_took_the_machine_down_too_often_gets_no_worker_again(data) -> None:
+    with core(data, "finish") as running:
+        job, cycle = submit(running, "heavy", SPEC), running.cycles.start("night")
+        for work in (work_of(job.id), work_of_cycle(cycle.id)):
+            for _ in range(3):
+                running.ledger.leases.died(work, progress=False)
+        running.supervisor.run_jobs()
+        assert running.cycles.run(cycle.id).state is CycleState.SET_ASIDE
+        aside = running.ledger.job(job.id)
+        assert aside.state is JobState.SET_ASIDE
+        assert "the machine went down while it was worked on" in aside.reason
+        assert attempts(data) == 0
 
 
 def test_a_job_that_kills_its_worker_is_set_aside_alone_until_a_person_resumes_it(data) -> None:
