@@ -223,7 +223,7 @@ class Enclosure:
                 raise OpenError(f"{name} is only computed for rational numbers")
 
     def _angle(self, y: Interval, x: Interval) -> Interval:
-        """Returns an interval that encloses `atan2(y, x)`, slightly widened because mpmath rounds its ends to nearest."""
+        """Returns an interval that encloses `atan2(y, x)`, slightly widened: mpmath rounds the ends to nearest."""
         slack = self.iv.mpf(2) ** (4 - self.iv.prec)
         return self.iv.atan2(y, x) * (1 + slack * self.iv.mpf([-1, 1]))
 

@@ -133,7 +133,7 @@ def images(items: list[v.Value], last: v.Value) -> v.Images | None:
 
 
 def merged(items: list[v.Value]) -> v.Images | None:
-    """Merges sets such as `{2k + 1 : k in Z}` about one unknown; None if any item is anything else."""
+    """Merges sets such as `{2k + 1 : k in Z}` about one unknown; None for any other items."""
     found = [item for item in items if isinstance(item, v.Images)]
     first = found[0] if found else None
     if first is None or len(found) < len(items):
@@ -182,8 +182,7 @@ def together(conditions: list[v.RelationValue]) -> v.RelationValue:
 
 
 def solved(relation: v.RelationValue) -> n.Expression | None:
-    """Returns the symbol on the left of an equation `x = ...`; None if it also occurs on the right, or for other
-    relations."""
+    """Returns the symbol on the left of `x = ...`; None if the right side contains it, or for other relations."""
     match relation:
         case v.RelationValue("and", (n.ComparisonNode((n.Symbol(name) as unknown, value), ("==",)),)) if (
             name not in symbols(value)
@@ -194,8 +193,8 @@ def solved(relation: v.RelationValue) -> n.Expression | None:
 
 
 def builder(items: list[v.Value], condition: v.Value, refusal: Refusal) -> v.Value:
-    """Builds a set from the two sides of `{x | condition}`, `{x in S | condition}` or `{2k | k in Z}`. Raises the error
-    of `refusal` if they fit none of these."""
+    """Builds a set from both sides of a set builder, `{x | condition}` or `{2k | k in Z}`. Raises the error of
+    `refusal` if they fit neither."""
     if isinstance(condition, v.Images) and items == [v.Scalar(n.Symbol(condition.name or ""))]:
         return v.Images(condition.of, condition.symbol, condition.within)
     found = images(items, condition)

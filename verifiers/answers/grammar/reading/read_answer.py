@@ -232,8 +232,8 @@ def _same_length(found: v.Value, expected: v.Listing) -> bool:
 def _words(
     text: str, upright: bool, names: frozenset[str], expected: v.Value | None, *, labelled: bool
 ) -> v.Value | None:
-    """Reads a text as words or as the label of a choice; None if neither it nor the expected answer says so.
-    `labelled`: the text stood in upright letters, as labels do."""
+    """Reads a text as words or a choice's label, if its form or the expected answer says so; else None. `labelled`: the
+    text stood in upright letters, as labels do."""
     if isinstance(expected, v.Choice):
         label = choice(text, upright=labelled, expected=expected)
         if label is not None:
