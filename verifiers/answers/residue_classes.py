@@ -73,8 +73,8 @@ def compare_images(answer: Images, expected: Images, scalars: Scalars) -> Equali
 
 
 def _lines(of: Images, scalars: Scalars) -> list[ResidueLine] | None:
-    """Converts each expression of a set such as {2k + 1 : k in Z} to the form start + step * k. Returns None unless all
-    are proved linear."""
+    """Converts each expression of a set {2k + 1 : k in Z} to the form start + step * k. Returns None unless all are
+    proved linear."""
     found: list[ResidueLine] = []
     for one in of.of:
         if symbols(one) - {PARAMETER} or not _is_polynomial(one):

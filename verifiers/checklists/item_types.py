@@ -41,7 +41,7 @@ class ItemData(SpecData):
 
     @abstractmethod
     def lines(self) -> Iterator[str]:
-        """Yields lines that describe a checklist item in words; those after the first continue it."""
+        """Yields lines that describe a checklist item in words; the first line stands alone, others add details."""
 
     def faults(self, sources: Sources) -> Faults:
         yield from ()

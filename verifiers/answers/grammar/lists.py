@@ -182,7 +182,8 @@ def together(conditions: list[v.RelationValue]) -> v.RelationValue:
 
 
 def solved(relation: v.RelationValue) -> n.Expression | None:
-    """Returns the symbol on the left of `x = ...`; None if the right side contains it, or for other relations."""
+    """Returns the symbol that a relation `x = ...` gives a value; None if the right side contains it too. Also None for
+    other relations."""
     match relation:
         case v.RelationValue("and", (n.ComparisonNode((n.Symbol(name) as unknown, value), ("==",)),)) if (
             name not in symbols(value)
