@@ -283,7 +283,8 @@ def _points(relation: v.RelationValue) -> v.Listing | None:
 
 
 def _renamed(answer: v.Listing, expected: v.Listing) -> v.Listing:
-    r"""Renames the parameter of `f(x) = ax, a \in R` to that of `f(x) = cx, c \in R`, if only the name differs."""
+    r"""Renames the parameter of a family such as `f(x) = ax, a \in R` to that of the expected answer. Only if nothing
+    else about the parameter differs; returns other answers unchanged."""
     match answer.items, expected.items:
         case (*items, v.Builder(name, within, None)), (*_, v.Builder(other, _, None)) if name != other:
             pass

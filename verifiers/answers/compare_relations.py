@@ -64,7 +64,7 @@ def compare_relations(answer: RelationValue, expected: RelationValue, same: Same
 
 
 def _nests(relation: RelationValue) -> bool:
-    """True if `and` stands within `or` or vice versa: `a < b < c or d < e`."""
+    """True if a relation nests `and` within `or` or vice versa: `a < b < c or d < e`."""
     return any(
         ((part.joined if isinstance(part, RelationValue) else "and") != relation.joined and len(pieces(part)) > 1)
         or (isinstance(part, RelationValue) and _nests(part))

@@ -63,7 +63,7 @@ def matched(
 
 
 def is_set(value: v.Value) -> bool:
-    """True if a value is written as a set."""
+    """True if a value is written as a set: an interval, braces, a number set or an operation on sets."""
     return isinstance(value, SETS)
 
 

@@ -107,7 +107,8 @@ class PreparedAnswer:
 
 
 def read(spec: AnswerSpec, text: str, expected: Value | None = None) -> Value:
-    """Parses a text in the spec's notation; `expected` resolves ambiguities. Raises GrammarError."""
+    """Parses a text in the spec's notation. `expected` is the expected answer, which decides between several readings.
+    Raises GrammarError if the text cannot be read."""
     if spec.notation == "plain":
         return Scalar(parse_expression(text, spec.variables or ()))
     return read_answer(text, variables=spec.variables, expected=expected, complex_symbols=spec.domain == "complex")

@@ -59,7 +59,8 @@ def as_images(value: Value) -> Images | None:
 
 
 def compare_images(answer: Images, expected: Images, scalars: Scalars) -> EqualityFinding:
-    """Compares two sets of images of whole numbers, such as {2k + 1 : k in Z}. Raises GrammarError without a value."""
+    """Compares two sets of values over whole numbers, such as {2k + 1 : k in Z}. Raises GrammarError if a part has no
+    value."""
     if None not in (answer.name, expected.name) and answer.name != expected.name:
         return different("about a different unknown")
     first, second = _lines(answer, scalars), _lines(expected, scalars)
@@ -73,8 +74,8 @@ def compare_images(answer: Images, expected: Images, scalars: Scalars) -> Equali
 
 
 def _lines(of: Images, scalars: Scalars) -> list[ResidueLine] | None:
-    """Converts each expression of a set {2k + 1 : k in Z} to the form start + step * k. Returns None unless all are
-    proved linear."""
+    """Converts each expression of a set {2k + 1 : k in Z} to start + step * k. Returns None unless all are proved
+    linear."""
     found: list[ResidueLine] = []
     for one in of.of:
         if symbols(one) - {PARAMETER} or not _is_polynomial(one):

@@ -19,7 +19,7 @@ EDITORS = re.compile(r"[^\W\d_]{2,}")
 
 
 def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSource]) -> ItemFinding:
-    """Checks that every key, quotation and address in the text has a source, and enough are cited."""
+    """Checks that every cited key, quotation and address of a text exists in its sources, and that enough are cited."""
     known = [source.key for source in sources]
     found = list(passages(document, known))
     own = document.notes | _own_notes(document)
@@ -73,7 +73,7 @@ def _looks_cited(key: str, shapes: set[str]) -> bool:
 
 
 def _different(texts: list[str]) -> int:
-    """Counts different quotations. One that is part of another, or shares `RUN` words in a row with it, does not count."""
+    """Counts different quotations. One that is part of another, or shares `RUN` words in a row with it, is left out."""
     seen: set[tuple[str, ...]] = set()
     longer: list[str] = []
     for text in sorted(dict.fromkeys(text.strip(" .,;:\"'") for text in texts), key=len, reverse=True):
@@ -93,7 +93,7 @@ def _own_notes(document: Document) -> frozenset[str]:
 
 
 def _cited_otherwise(document: Document, sources: Sequence[CitedSource]) -> Iterator[str]:
-    """Yields the keys of sources cited without brackets: at the start of a footnote, or by their address."""
+    """Yields the keys of sources cited without brackets: by key at the start of a footnote, or by web address."""
     addresses = {same_address(address) for address in document.addresses}
     for source in sources:
         opening = re.compile(rf"(?:see|cf\.|source:|from|in)?\s*{re.escape(source.key)}(?!\w)", re.IGNORECASE)

@@ -54,7 +54,7 @@ class Document:
 
     @property
     def faults(self) -> tuple[TextFault, ...]:
-        """Places where the text cannot be read, sorted by position."""
+        """Places that make a text unreadable, such as hidden or forbidden content, sorted by position."""
         return tuple(sorted(set(self._read.faults), key=lambda fault: (fault.line, fault.column)))
 
     @cached_property
@@ -117,7 +117,7 @@ class Document:
 
     @property
     def notes(self) -> frozenset[str]:
-        """Names of the text's footnotes."""
+        """Names of all footnotes in the text."""
         return frozenset(self._read.notes)
 
     @property

@@ -285,7 +285,8 @@ def missing(item: s.HardItem, text: str) -> str | None:
 
 
 def _without(of: str, text: str) -> str:
-    """Removes all elements of one kind, such as headings, from a text; for other kinds, returns a filler sentence."""
+    """Removes all elements of one kind, such as headings, from a text. For other kinds, replaces the text by a filler
+    sentence."""
     return re.sub(PATTERNS[of], "", text, flags=re.M) if of in PATTERNS else next(sentences())
 
 

@@ -66,7 +66,8 @@ class Facts:
     """Numbers that a text may state: given facts, and numbers derived from them; see `NumbersItem`."""
 
     def __init__(self, facts: Iterable[Figure], derived: str, parts: Iterable[Figure] = ()) -> None:
-        """Derives the numbers that a text may state. `parts`: figures of dates, times and ranges, left alone."""
+        """Derives further numbers from given facts, as `derived` allows. `parts`: figures of dates, times and ranges,
+        from which none are derived."""
         facts = list(facts)
         base = list(dict.fromkeys((fact.value, fact.percent) for fact in facts))
         self._facts = [*facts, *parts]

@@ -48,7 +48,7 @@ class ItemData(SpecData):
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Phrases that a text must contain to meet the item."""
+        """Phrases that a text must contain to meet a checklist item; empty for items of another kind."""
         return ()
 
 

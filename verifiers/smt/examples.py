@@ -167,7 +167,8 @@ def _terms(spec: SmtSpec, nodes: list[Node]) -> Iterator[ExampleInput]:
 
 
 def _changes(node: Node, *, swap: bool) -> Iterator[tuple[str, Node]]:
-    """Yields an SMT-LIB term with one change: another operator or number or, with `swap`, another order."""
+    """Yields variants of an SMT-LIB term with one change: another operator or number or, with `swap`, arguments
+    exchanged."""
     match node:
         case Form((Atom("symbol", name), *rest)):
             if swap and name in COMMUTES and len(rest) == 2 and rest[0] != rest[1]:
@@ -186,8 +187,8 @@ def _changes(node: Node, *, swap: bool) -> Iterator[tuple[str, Node]]:
 
 
 def _values(spec: SmtSpec, nodes: list[Node], found: list[ExampleInput], try_: AskVerifier) -> ExampleReport:
-    """Has the solver find values that satisfy all assertions of a claim, or all but one, and submits them. Returns the
-    report."""
+    """Submits values that satisfy all assertions of a claim, and values that satisfy all but one. The solver finds
+    them; returns the report on both."""
     plain = [node for node in nodes if head(node) not in ("minimize", "maximize", "check-sat")]
     asserted = _asserted(plain)
     questions = [("values that make all of it true", [*plain, _assertion(Atom("symbol", "false"), GOAL)])]

@@ -202,7 +202,7 @@ def parts_of(nodes: list[Node]) -> ClaimPieces:
 
 
 def named(body: Node) -> tuple[str, Node]:
-    """Returns the name of an assertion (empty if it has none) and its term."""
+    """Splits an assertion's term into its `:named` name, empty if it has none, and the bare term."""
     match body:
         case Form((Atom("symbol", "!"), inner, *attributes)):
             found = [

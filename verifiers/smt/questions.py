@@ -74,7 +74,7 @@ def entails(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
 
 
 def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
-    """Decides if the claim's assumptions, which must be satisfiable, imply its goal."""
+    """Decides if a claim's assumptions imply its goal. Assumptions that contradict each other prove nothing."""
     terms = claim.terms
     assumed, goal = split_goal(claim, problem.spec.goal)
     supplied, others = problem.parted(assumed)
@@ -291,7 +291,7 @@ def _satisfies(problem: SmtProblem, claim: SmtClaim, values: dict[str, str], ben
 
 
 def _safe(problem: SmtProblem, claim: SmtClaim, roots: Sequence[Term]) -> Term:
-    """Returns the condition that no divisor is zero, if the spec requires that; else true."""
+    """Returns the condition that no divisor in the given terms is zero; simply true if the spec's division is total."""
     if problem.spec.division == "total":
         return claim.terms.boolean(True)
     return defined(claim.terms, roots)

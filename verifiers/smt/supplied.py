@@ -28,13 +28,10 @@ SPECIAL = frozenset({"let", "forall", "exists", "as", "_"})
 
 
 def read_definitions(text: str, wanted: Sequence[Function], names: Names) -> dict[str, Definition]:
-    """Parses a submission as one definition for each wanted function, and for nothing else. Raises ClaimError and
-    CommandError.
-
-    Accepts `(define-fun x () Int 5)`, bare or in parentheses, `((x 5) (y true))`, a JSON object of terms, or the output
-    of Z3 and cvc5: after `sat`, with the claim's own definitions (ignored) and objectives. Auxiliary functions that Z3
-    made up come first, each after those that it uses.
-    """
+    """Parses a submission that must define each function of `wanted` once, and nothing else. Raises ClaimError if it
+    does not, CommandError for an SMT-LIB command. Accepts `(define-fun x () Int 5)`, bare or in parentheses, `((x 5) (y
+    true))`, a JSON object of terms, or the output of Z3 and cvc5: after `sat`, with the claim's own definitions
+    (ignored) and objectives. Auxiliary functions that Z3 made up come first, each after those that it uses."""
     by_name = {function.name: function for function in wanted}
     nodes = _from_json(text) if text.lstrip().startswith("{") else read(text, SUBMISSION)
     found: dict[str, Definition] = {}
@@ -108,7 +105,7 @@ def read_term(text: str) -> Node:
 
 
 def refuse_command(node: Node) -> None:
-    """Raises CommandError if this expression is an SMT-LIB command."""
+    """Raises CommandError if a submitted expression is an SMT-LIB command."""
     name = head(node)
     if name in COMMANDS:
         raise CommandError(f"a command where terms are expected: {name}", node.at, tampering=name in TAMPERING)

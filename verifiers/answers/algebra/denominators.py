@@ -60,7 +60,7 @@ def _is_positive(exponent: n.Expression) -> bool:
 
 
 def _factors(node: n.Expression) -> Iterator[n.Expression]:
-    """Yields factors of an expression: wherever the expression is zero, one of them is zero."""
+    """Yields factors of an expression, at least one of which is zero wherever the expression is zero."""
     match node:
         case (
             n.Negation(of)

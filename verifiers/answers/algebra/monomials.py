@@ -227,7 +227,8 @@ def _ratio(over: Polynomial, under: Polynomial) -> RationalFunction:
 
 
 def primes(value: int) -> list[tuple[int, int]]:
-    """Returns an integer's prime factors with their powers; a cofactor without small primes counts as a prime."""
+    """Returns an integer's prime factors with their powers. A remaining factor without small prime factors counts as a
+    prime."""
     found: list[tuple[int, int]] = []
     rest = value
     divisor = 2

@@ -119,7 +119,7 @@ def exponential(of: m.RationalFunction) -> m.RationalFunction:
 
 
 def _exponential_of_logarithm(monomial: m.Monomial, factor: Fraction) -> m.Polynomial | None:
-    """Writes exp(c m ln p) as (p^m)^c for a prime p; None for anything else."""
+    """Rewrites exp(c m ln p) as (p^m)^c for a prime p and a monomial m; None for others."""
     logarithms = [generator for generator, power in monomial if generator[0] == "ln" and power == 1]
     if len(logarithms) != 1 or not isinstance(logarithms[0][1], int):
         return None

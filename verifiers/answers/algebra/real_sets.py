@@ -44,7 +44,7 @@ class RealSet:
 
     @property
     def points(self) -> list[Expression]:
-        """Returns the cuts (ends and single points) that belong to the set."""
+        """Returns the single points and interval ends that belong to a set of real numbers."""
         return [cut for cut, held in zip(self.cuts, self.at, strict=True) if held]
 
 

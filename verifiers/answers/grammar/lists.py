@@ -20,7 +20,8 @@ Refusal = Callable[[str], GrammarError]
 
 
 def is_name(value: v.Value) -> bool:
-    """True for a symbol, a call of an unknown function, or a tuple of such."""
+    """True for a value that can be a name left of an equation: a symbol, a call of an unknown function, a tuple of
+    these."""
     match value:
         case v.Scalar(n.Symbol() | n.FunctionCall()):
             return True

@@ -158,7 +158,8 @@ def _escaped(match: re.Match[str]) -> Token:
 
 
 def _recurring(match: re.Match[str]) -> Token:
-    r"""Reads `0.1\overline{6}`, `0.1(6)` or `0.1\dot{6}`: the marked digits repeat without end."""
+    r"""Converts a decimal whose marked digits repeat without end to its token: `0.1\overline{6}`, `0.1(6)` or
+    `0.1\dot{6}`."""
     text = match.group()
     if len(text) > MAX_DIGITS:
         raise TooLargeError(f"a number of more than {MAX_DIGITS} digits")

@@ -141,7 +141,7 @@ class Reader:
         return token
 
     def accept(self, *signs: str) -> str:
-        """Consumes the next token if it is one of these signs, and returns its text; else returns an empty text."""
+        """Consumes the next token if it is one of the given signs. Returns its text, or an empty text if it is not."""
         return self.take().text if self.at(*signs) else ""
 
     def expect(self, sign: str) -> None:
@@ -339,7 +339,7 @@ class Reader:
         return n.Quotient(node, below) if sign == "\\over" else n.FunctionCall("binomial", (node, below))
 
     def argument(self) -> n.Expression:
-        """Reads a LaTeX command's argument: braces, or else one digit or one letter, as TeX does."""
+        """Reads a LaTeX command's argument: the content of braces, or else one digit or one letter, as TeX does."""
         token = self.token
         if self.at("{"):
             return self.braced()
@@ -380,7 +380,7 @@ class Reader:
         return self.language.item(self)
 
     def infinity(self) -> Infinity | None:
-        """Reads infinity with its sign if it is next; else returns None."""
+        """Reads a sign of infinity with an optional plus or minus; returns None if none comes next."""
         signed = self.at("+", "-")
         token = self.peek() if signed else self.token
         if token.text not in ("\\infty", "infinity", "oo", "inf", "Infinity") or token.text in self.variables:

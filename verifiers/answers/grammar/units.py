@@ -191,7 +191,8 @@ TURNED = frozenset({"rad", "radian", "radians", *(name for names, _, _ in TURNIN
 
 
 def rates_differ(one: tuple[tuple[str, int], ...], other: tuple[tuple[str, int], ...]) -> bool:
-    """True if one unit counts oscillations (Hz) and the other an angle: 1 Hz is 2 pi rad/s, and both are 1/s."""
+    """True if one unit counts oscillations (Hz) and the other an angle, though both have the dimension 1/s. 1 Hz is 2
+    pi rad/s."""
     first, second = ({name for name, _ in unit} for unit in (one, other))
     return any(
         any(name.endswith(("Hz", "hertz")) for name in a) and not TURNED.isdisjoint(b)

@@ -215,5 +215,5 @@ def is_negative(before: str, after: str, cell: bool) -> bool:
 
 
 def may_be_below_zero(before: str, after: str) -> bool:
-    """True if the words around a number describe a loss or a fall: then it may stand for a negative one."""
+    """True if the words around a number describe a loss or fall, so that it may be negative."""
     return LOSS.search(before) is not None or LOWER.match(after) is not None

@@ -145,7 +145,7 @@ class WrittenNumber:
 
     @property
     def said(self) -> Figure | None:
-        """The number if it is unambiguous, else None."""
+        """The written number if it has exactly one reading, else None."""
         only = self.readings[0] if len(self.readings) == 1 else ()
         return only[0] if self.stated and len(only) == 1 else None
 
@@ -286,7 +286,7 @@ def _named(before: str) -> bool:
 
 
 def _readings(core: str, decimals: Decimals) -> list[list[str]]:
-    """Returns the possible readings of digits with separators, each as a list of numbers. `1,234` may be 1234 or 1.234."""
+    """Returns the possible readings of digits with separators, each as a list of numbers: `1,234` is 1234 or 1.234."""
     signs, parts = GROUPS.findall(core), GROUPS.split(core)
     if not signs or core.startswith(".") or "⁄" in core:
         return [[core]]
@@ -338,7 +338,8 @@ def _share(tail: Tail) -> str:
 
 
 def _of_what(before: str, after: str) -> tuple[str, tuple[str, ...]]:
-    """Returns the unit of a number from the text around it or, without a known unit, the words that label or follow it."""
+    """Returns a number's unit, from the text around it. Without a known unit, returns the words that label or follow
+    it."""
     unit = unit_of(before, after)
     label = LABEL.search(before) if ENDED.match(after) else None
     near = label or re.match(r"[\s-]?((?:[^\W\d_]+[ -]){0,2}[^\W\d_]+)", after)

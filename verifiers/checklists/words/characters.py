@@ -240,7 +240,7 @@ def whole_words(phrase: str) -> re.Pattern[str]:
 
 
 def spaced_out(text: str) -> str:
-    """Returns the words that a text writes letter by letter (`s e c r e t`), joined again, one per line."""
+    """Joins the words that a text writes letter by letter, such as `s e c r e t`. Returns one per line."""
     return "\n".join(re.sub(r"[^\w]|_", "", match.group()) for match in SPACED.finditer(text))
 
 

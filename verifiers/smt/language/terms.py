@@ -136,7 +136,7 @@ class Terms:
         return self.make("value", (), BOOL, value)
 
     def literal(self, value: bool | int | Fraction, sort: Sort) -> Term:
-        """Returns a literal of the sort: Bool, Int, Real or a bit vector."""
+        """Returns the literal term for a value of sort Bool, Int, Real or a bit vector."""
         return self.make("value", (), sort, Fraction(value) if sort == REAL else value)
 
     def negation(self, term: Term) -> Term:
@@ -145,7 +145,7 @@ class Terms:
         return term.args[0] if term.op == "not" else self.make("not", (term,), BOOL)
 
     def conjunction(self, terms: Sequence[Term]) -> Term:
-        """Returns the conjunction of terms, simplified; true for no terms."""
+        """Returns the conjunction of terms, simplified; the literal true for no terms."""
         return self._joined("and", True, terms)
 
     def disjunction(self, terms: Sequence[Term]) -> Term:

@@ -46,7 +46,7 @@ def bracketed(reader: Reader) -> Expression:
 
 
 def fraction(reader: Reader) -> Expression:
-    r"""Reads `\frac{a}{b}`, `\frac12`."""
+    r"""Reads a LaTeX fraction, `\frac{a}{b}` or `\frac12`."""
     reader.take()
     return Quotient(reader.argument(), reader.argument())
 
@@ -57,7 +57,7 @@ def binomial(reader: Reader) -> Expression:
 
 
 def root(reader: Reader) -> Expression:
-    r"""Reads `\sqrt{a}`, `\sqrt[n]{a}`, `\sqrt2`."""
+    r"""Reads a LaTeX root, `\sqrt{a}`, `\sqrt[n]{a}` or `\sqrt2`."""
     reader.take()
     if reader.accept("["):
         degree = reader.up_to("]", reader.sum, bars=reader.bars)
@@ -101,7 +101,8 @@ def group(reader: Reader) -> Expression:
 
 
 def conjugate(reader: Reader) -> Expression:
-    r"""Reads `\overline{3+4i}`. Raises GrammarError for a line over real symbols, which may be a mean or a segment."""
+    r"""Reads a line over a complex number, `\overline{3+4i}`, as its conjugate. Raises GrammarError for a line over
+    real symbols, which may be a mean or a segment."""
     reader.take()
     of = reader.braced()
     if symbols(of) and not reader.context.complex:
@@ -110,7 +111,7 @@ def conjugate(reader: Reader) -> Expression:
 
 
 def angle(reader: Reader) -> Expression:
-    r"""Reads `\angle ABC` and `\angle 1` as names."""
+    r"""Reads the name of an angle, `\angle ABC` or `\angle 1`, as one symbol."""
     reader.take()
     token = reader.take()
     if token.kind not in ("word", "symbol", "text") and not token.integer:

@@ -306,7 +306,7 @@ def scalar(reader: Reader) -> v.Value:
 
 
 def _scaled(reader: Reader, node: Expression, length: int) -> v.Tuple:
-    r"""Reads `\frac13(2, -1, 2)`: a number before a list of numbers in brackets."""
+    r"""Reads a list of numbers in brackets after its factor, as in `\frac13(2, -1, 2)`, and multiplies it out."""
     reader.take()
     found = [item.of for item in elements(reader) if isinstance(item, v.Scalar)]
     reader.expect(")")

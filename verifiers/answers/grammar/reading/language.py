@@ -38,7 +38,7 @@ DIFFERENTIAL = re.compile("([A-Za-z]*)d([A-Za-z]?)")
 
 
 def integral(reader: Reader) -> Expression:
-    r"""Reads `\int_0^1 x^2 dx`."""
+    r"""Reads a definite integral, `\int_0^1 x^2 dx`. Raises GrammarError if bounds or `dx` are missing."""
     reader.take()
     low = high = None
     while reader.at("_", "^"):
@@ -56,7 +56,7 @@ def integral(reader: Reader) -> Expression:
 
 
 def repeated(reader: Reader) -> Expression:
-    r"""Reads `\sum_{k=1}^{10} k^2`, `\prod_{k=1}^n k`."""
+    r"""Reads a sum or product over an index, `\sum_{k=1}^{10} k^2` or `\prod_{k=1}^n k`."""
     name = "sum" if reader.take().text == "\\sum" else "product"
     index = _bound_symbol(reader, "a sum without an index")
     reader.expect("=")
@@ -68,7 +68,7 @@ def repeated(reader: Reader) -> Expression:
 
 
 def limit(reader: Reader) -> Expression:
-    r"""Reads `\lim_{x \to 0} x`."""
+    r"""Reads a limit, `\lim_{x \to 0} x`."""
     reader.take()
     variable = _bound_symbol(reader, "a limit without a variable")
     reader.expect("\\to")

@@ -26,7 +26,7 @@ def empty_set(reader: Reader) -> v.Value:
 
 
 def number_set(reader: Reader) -> v.Value:
-    r"""Reads `\mathbb{Z}`, `\mathbb{N}_0`, `\mathbb{R}^+`."""
+    r"""Reads the sign of a set of numbers, `\mathbb{Z}`, `\mathbb{N}_0` or `\mathbb{R}^+`."""
     name = reader.take().text[-1]
     if reader.accept("^"):
         braced = reader.accept("{")
@@ -44,7 +44,7 @@ def number_set(reader: Reader) -> v.Value:
 
 
 def square_bracket(reader: Reader) -> v.Value:
-    """Reads `[1, 2)`, `]1, 2[`, `[[1, 2], [3, 4]]`."""
+    """Reads a value that begins with a square bracket: an interval, a list, or the rows of a matrix."""
     outer = reader.hint
     opening = reader.take().text
     if opening == "[" and reader.at("["):
@@ -139,7 +139,7 @@ def _closed(reader: Reader, opening: str, found: list[v.Value]) -> v.Value:
 
 
 def braces(reader: Reader) -> v.Value:
-    """Reads a finite set, or a set given by a condition."""
+    """Reads a set in braces: its listed members, or a condition."""
     closing = "\\}" if reader.take().text == "\\{" else "}"
     if reader.accept(closing):
         return v.FiniteSet(())
