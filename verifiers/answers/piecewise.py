@@ -45,7 +45,7 @@ def compare_piecewise(answer: Piecewise, expected: Piecewise, scalars: Scalars) 
 
 
 def _symbol(of: Piecewise) -> str | None:
-    """Returns the only symbol in the conditions of a value by cases; None if there is none or more than one."""
+    """Returns the only symbol in the conditions of a value by cases; None for none or several."""
     names = {only_symbol(condition) for _, condition in of.branches if condition is not None}
     return next(iter(names)) if len(names) == 1 else None
 

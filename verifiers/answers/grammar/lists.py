@@ -20,8 +20,7 @@ Refusal = Callable[[str], GrammarError]
 
 
 def is_name(value: v.Value) -> bool:
-    """True for a value that can be a name left of an equation: a symbol, a call of an unknown function, a tuple of
-    these."""
+    """True for a value that can be a name left of an equation, such as `x`, `f(2)` or `(x, y)`."""
     match value:
         case v.Scalar(n.Symbol() | n.FunctionCall()):
             return True
