@@ -55,9 +55,10 @@ def demonstration(
     catalog: Catalog = BUILT_IN,
     kept: SeparationIndex | None = None,
 ) -> Demonstration:
-    """Draws a training task of these tasksets, uniform over their topics, with tool calls that demonstrate it. The task
-    has no key in `exclude`, and copies no evaluation question in `kept`. With probability `fail_first` one or two
-    failing beginner's calls come first. Raises ExhaustedError, and CurriculumError if no taskset has demonstrations."""
+    """Draws a training task, uniformly over the topics of `tasksets`, with example tool calls for it. The calls solve
+    it with probability `right_choice`; else they compute something else. With probability `fail_first` one or two
+    failing beginner's calls come first. The task has no key in `exclude`, and copies no evaluation question in `kept`.
+    Raises ExhaustedError if no task is left, CurriculumError if no taskset has demonstrations."""
     task, draft = draw_task(Split.TRAIN, rng, set(exclude), demonstrable(tasksets, catalog), catalog=catalog, kept=kept)
     taskset = catalog.named(task.taskset)
     assert isinstance(taskset, Demonstrates)

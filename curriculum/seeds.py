@@ -68,5 +68,5 @@ def derive(*parts: str | int) -> int:
 
 
 def digest_of(*parts: str | int) -> bytes:
-    """Returns the SHA-256 of the parts as text, joined by U+001F."""
+    """Returns the SHA-256 digest of several texts or numbers, written as text and joined by U+001F."""
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).digest()

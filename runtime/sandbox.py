@@ -239,7 +239,8 @@ class Sandbox(Protocol):
         """Lists everything below a sandbox's folder, following no links. Raises LimitError beyond `Limits.entries`."""
 
     def upload(self, source: Path, path: str) -> int:
-        """Copies a tree of regular files into the sandbox; returns their number. Raises BadRequestError otherwise."""
+        """Copies all regular files below a host folder into the sandbox; returns their number. Raises BadRequestError
+        if anything else is in the tree."""
 
     def download(self, path: str, target: Path) -> int:
         """Copies the regular files below a folder into a new host folder; returns their number.

@@ -31,7 +31,7 @@ class ServiceManager:
 
     @classmethod
     def adopt(cls, environ: MutableMapping[str, str] = os.environ) -> ServiceManager:
-        """Reads the service manager's socket and watchdog timeout from the environment, and removes them there."""
+        """Creates the connection to the service manager from its environment variables, and removes these."""
         address = environ.pop(NOTIFY, "")
         micros, pid = environ.pop(WATCHDOG, ""), environ.pop(WATCHDOG_PID, "")
         mine = address and micros.isascii() and micros.isdigit() and int(micros) > 0 and pid in ("", str(os.getpid()))

@@ -60,7 +60,8 @@ def require_log(ledger: AuditedLedger) -> None:
 
 
 def adopt(ledger: AuditedLedger, note: str) -> None:
-    """Lists the ledger's aliases and records in a log that `assay audit renew` began, so that they count there."""
+    """Records the ledger's present aliases and rows in the log that `assay audit renew` began, so that they count
+    there."""
     aliases: dict[str, JsonValue] = {
         row.name: row.manifest for row in ledger.rows(select(tables.ALIASES).order_by(tables.ALIASES.c.name))
     }

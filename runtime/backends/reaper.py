@@ -145,7 +145,7 @@ class Reaper:
         return program
 
     def adopt(self) -> int:
-        """Reaps every ended child process, adopted orphans included; returns their number."""
+        """Reaps all child processes that have ended, orphans inherited from them included. Returns their number."""
         found = 0
         while True:
             try:

@@ -100,7 +100,7 @@ class BaseImages:
         return self.folder / source.key / "image"
 
     def inspect(self, source: StartSource, done: Callable[[], None]) -> None:
-        """Checks a golden image of unknown state in the background."""
+        """Checks in the background if a golden image is complete, discards a broken one, and then calls `done`."""
         self._states[source.key] = ImageState.BUSY
         folder = self.folder / source.key
 

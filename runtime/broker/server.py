@@ -293,7 +293,8 @@ class Server:
         self._with_source(client, request.request, request.snapshot, prepared)
 
     def _seen_by(self, uid: int) -> tuple[list[Live], list[StoredSnapshot]]:
-        """Returns boxes and snapshots visible to a user: all for our own; for others their own, and unheld boxes."""
+        """Returns the boxes and snapshots that a user may see. Our own user sees all; others see theirs and boxes
+        without a holder."""
         alive = self._warm_pool.boxes.alive.values()
         if uid == os.geteuid():
             return list(alive), self._store.all()

@@ -170,7 +170,8 @@ class HostActor:
         self._reports.put(m.HostWelcome(name=self._settings.name, capacity=self._settings.capacity))
 
     def _hold(self) -> None:
-        """Locks the host's file `in_use` for this process's lifetime, which tells the node that a driver is here."""
+        """Takes a shared lock on the host's file `in_use`, kept until this process ends. It tells the node that a
+        driver is at work here."""
         self._lock = os.open(self._settings.in_use, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
 

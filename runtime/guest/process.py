@@ -81,7 +81,8 @@ class ProcessParent(Protocol):
         """Kills a process; calls back with its waitpid(2) status once it has ended."""
 
     def receive(self) -> None:
-        """Handles input on the descriptor `line`."""
+        """Reads an answer to an earlier `fork` or `reap` from `line` and calls back; does nothing without a `line`.
+        Raises ConnectionError if the fork server has ended."""
         return
 
     def tidy(self) -> None:

@@ -82,7 +82,8 @@ class Seed(NamedTuple):
     def at(
         self, taken: SnapshotId | SandboxError, n: int, forget: Callable[[SnapshotId], None]
     ) -> list[Seed] | SandboxError:
-        """Returns starting points for `n` sessions in a snapshot, or passes the snapshot's error on."""
+        """Returns `n` copies of this starting point placed at a snapshot, for `n` sessions. If taking the snapshot
+        failed, returns that error."""
         if isinstance(taken, SandboxError):
             return taken
         origin = Origin(taken, n, forget)

@@ -18,14 +18,15 @@ from verifiers.answers.grammar.traverse import comparisons, free_symbols
 
 
 def is_value_of_unknown(node: n.Expression) -> bool:
-    """True for a value of an unknown function: `f(2)`, or `p(x)` where it is being defined."""
+    """True for a value of an unknown function, such as `f(2)`. Function names other than f, g, h, y count only with
+    symbols as arguments, `p(x)`."""
     if not isinstance(node, n.FunctionCall) or node.function in KNOWN:
         return False
     return node.function in ("f", "g", "h", "y") or all(isinstance(part, n.Symbol) for part in node.arguments)
 
 
 def is_definition(left: n.Expression, *values: n.Expression) -> bool:
-    r"""True if an equation defines a sequence by its index, `a_n = 2^n`, or a derivative, `\frac{dy}{dx} = 2x`."""
+    """True if an equation, given by its sides, defines a sequence (`a_n = 2^n`) or a derivative (`dy/dx = 2x`)."""
     if not isinstance(left, n.Symbol) or len(values) != 1:
         return False
     _, _, foot = left.name.partition("_")
@@ -33,7 +34,8 @@ def is_definition(left: n.Expression, *values: n.Expression) -> bool:
 
 
 def is_segment(node: n.Expression, *values: n.Expression) -> bool:
-    """True for the `AB` of `AB = 5`: a product of single capital letters, equated only to `values` without symbols."""
+    """True if an expression names a length between two points, as the `AB` of `AB = 5`. It is a product of single
+    capital letters, equated to `values` without symbols."""
     letters = isinstance(node, n.Product) and all(
         isinstance(part, n.Symbol) and len(part.name) == 1 and part.name.isupper() for part in node.factors
     )
@@ -41,12 +43,9 @@ def is_segment(node: n.Expression, *values: n.Expression) -> bool:
 
 
 def is_formula(relation: v.RelationValue) -> bool:
-    """True for one equation that gives its left letter by others: `y = 2x + 1`, `v = v_0 + at`.
-
-    False for a relation among symbols of one kind: a letter with an index and another index of the same letter (`x_1 =
-    2x_2`), unless a word is the index (`R_{eq}` of R_1 and R_2); a letter with primes (`y' = 2y`); a letter alone on
-    the right (`x = y`).
-    """
+    """True for one equation that expresses its left symbol by others, such as `y = 2x + 1`. False for a relation among
+    symbols of one kind: a letter with an index and another index of the same letter (`x_1 = 2x_2`), unless a word is
+    the index (`R_{eq}` of R_1 and R_2); a letter with primes (`y' = 2y`); a letter alone on the right (`x = y`)."""
     match relation:
         case v.RelationValue(_, (n.ComparisonNode((n.Symbol(name), right), ("==",)),)):
             letter, _, foot = name.partition("_")
@@ -64,7 +63,8 @@ def _is_word(foot: str) -> bool:
 
 
 def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Value, v.Value]:
-    """Converts both values to one kind if they say the same: `x = 5` and 5, `A = {1}` and {1}."""
+    """Converts an answer and the expected one to the same kind of value where they may mean the same. Examples: `x = 5`
+    and 5, `A = {1}` and {1}. Others are returned unchanged."""
     for one, other in ((answer, expected), (expected, answer)):
         if isinstance(one, v.Named) and isinstance(other, v.RelationValue):
             pair = _in_order(one, other) or _defined(one, other)
@@ -113,7 +113,8 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
 
 
 def _counted(value: v.Value, other: v.Value) -> v.Value:
-    """Reads `$18` as 18 and `12 people` as 12 if the other value is a bare number; returns others unchanged."""
+    """Drops the dollar sign of `$18` or the noun of `12 people` if `other` is a bare number. Returns other values
+    unchanged."""
     match value, other:
         case v.Quantity(of, ((name, 1),)), v.Scalar(number) if not symbols(number):
             whole = isinstance(of, n.Number) and of.value.denominator == 1
@@ -126,7 +127,8 @@ VECTORS = (("unit i", "unit j", "unit k"), ("hat x", "hat y", "hat z"))
 
 
 def _as_vector(value: v.Value, other: v.Value) -> v.Value:
-    """Reads `3i - 4j` with unit vectors as (3, -4) beside a tuple or a column; returns others unchanged."""
+    """Converts a sum of unit vectors, `3i - 4j`, to (3, -4) if `other` is a tuple or matrix. Returns other values
+    unchanged."""
     if not isinstance(value, v.Scalar) or not isinstance(other, v.Tuple | v.Matrix):
         return value
     size = len(other.items) if isinstance(other, v.Tuple) else len(other.rows) * len(other.rows[0])
@@ -138,7 +140,7 @@ def _as_vector(value: v.Value, other: v.Value) -> v.Value:
 
 
 def _components(node: n.Expression) -> dict[str, n.Expression] | None:
-    """Returns the coefficient of each unit vector in a sum of their multiples, or None."""
+    """Returns the coefficient of each unit vector in a sum such as `3i - 4j`; None for anything else."""
     match node:
         case n.Symbol(name) if any(name in names for names in VECTORS):
             return {name: n.ONE}
@@ -167,14 +169,15 @@ def _components(node: n.Expression) -> dict[str, n.Expression] | None:
 
 
 def _solutions(relation: v.RelationValue) -> dict[str, n.Expression]:
-    """Returns the numbered solutions of one letter, such as `x_1 = 2, x_2 = 3`, by name; else an empty dict."""
+    """Returns the values of numbered solutions such as `x_1 = 2, x_2 = 3`, by name. Empty if the relation is anything
+    else."""
     found = solved(relation) or {}
     letter = next(iter(found), "").partition("_")[0]
     return found if len(found) > 1 and list(found) == [f"{letter}_{place + 1}" for place in range(len(found))] else {}
 
 
 def _unnumbered(relation: v.RelationValue, other: v.RelationValue) -> v.Value:
-    """Reads `x_1 = 2, x_2 = 3` as `x = 2 or x = 3` if the other relation is about x."""
+    """Converts `x_1 = 2, x_2 = 3` to `x = 2 or x = 3` if `other` is about x. Returns other relations unchanged."""
     found, unknown = _solutions(relation), only_symbol(other)
     if unknown is None or f"{unknown}_1" not in found:
         return relation
@@ -184,7 +187,7 @@ def _unnumbered(relation: v.RelationValue, other: v.RelationValue) -> v.Value:
 
 
 def _letters(name: v.Value) -> list[str]:
-    """Lists the symbols of `(x, y)`; empty for any other name."""
+    """Returns the symbols in a tuple of names such as `(x, y)`; empty for any other name."""
     if not isinstance(name, v.Tuple):
         return []
     found = [part.of.name for part in name.items if isinstance(part, v.Scalar) and isinstance(part.of, n.Symbol)]
@@ -192,8 +195,8 @@ def _letters(name: v.Value) -> list[str]:
 
 
 def _without_name(named: v.Named) -> v.Value:
-    """Reads `(x, y) = (1, 2)` and `(y, x) = (2, 1)` as (1, 2). The order of other letters is unknown, so they keep
-    their names unless they are in alphabetical order."""
+    """Returns (1, 2) for both `(x, y) = (1, 2)` and `(y, x) = (2, 1)`. Other letters than x, y, z keep their names
+    unless they are in alphabetical order."""
     letters = _letters(named.name)
     if letters == sorted(letters):
         return named.value
@@ -206,7 +209,8 @@ def _without_name(named: v.Named) -> v.Value:
 
 
 def _calculated(relation: v.RelationValue, scalars: Scalars) -> v.Value | None:
-    """Reads `5/16 = 0.3125` and `x = 17 + 25 = 42` as the last side if all are proved equal; else None."""
+    """Returns the last side of a chain such as `x = 17 + 25 = 42`. Returns None unless all sides are constants and
+    proved equal."""
     match list(comparisons(relation)):
         case [n.ComparisonNode(operands, signs)] if set(signs) == {"=="}:
             sides = list(operands)
@@ -222,7 +226,8 @@ def _calculated(relation: v.RelationValue, scalars: Scalars) -> v.Value | None:
 
 
 def _unnamed(relation: v.RelationValue, other: v.Value) -> v.Value:
-    """Reads `x = 5` as 5, `x = 2 or x = 3` as several answers, `y = 2x` as 2x; returns others unchanged."""
+    """Removes the name from `x = 5`, giving 5; `x = 2 or x = 3` gives several answers. Returns other relations
+    unchanged."""
     points = _points(relation) if isinstance(other, v.Listing | v.FiniteSet) else None
     if points is not None:
         return points
@@ -251,7 +256,7 @@ def _unnamed(relation: v.RelationValue, other: v.Value) -> v.Value:
 
 
 def open_interval(low: v.Value, high: v.Value, scalars: Scalars) -> v.Interval | None:
-    """Reads `(low, high)` as an open interval; None if its ends do not increase."""
+    """Converts two ends to an open interval; None if the ends are not proved to increase."""
     if not isinstance(low, v.Scalar | v.Infinity) or not isinstance(high, v.Scalar | v.Infinity):
         return None
     if isinstance(low, v.Scalar) and isinstance(high, v.Scalar):
@@ -263,7 +268,8 @@ def open_interval(low: v.Value, high: v.Value, scalars: Scalars) -> v.Interval |
 
 
 def _points(relation: v.RelationValue) -> v.Listing | None:
-    """Reads `x = 1, y = 2 or x = 2, y = 1` as (1, 2) and (2, 1) if the names are in order; else None."""
+    """Converts solutions such as `x = 1, y = 2 or x = 2, y = 1` to points. Returns None unless all alternatives name
+    the same symbols in alphabetical order."""
     if relation.joined != "or":
         return None
     found: list[v.Value] = []
@@ -277,7 +283,8 @@ def _points(relation: v.RelationValue) -> v.Listing | None:
 
 
 def _renamed(answer: v.Listing, expected: v.Listing) -> v.Listing:
-    r"""Renames the parameter of `f(x) = ax, a \in R` to that of `f(x) = cx, c \in R`, if only the name differs."""
+    r"""Renames the parameter of a family such as `f(x) = ax, a \in R` to that of the expected answer. Only if nothing
+    else about the parameter differs; returns other answers unchanged."""
     match answer.items, expected.items:
         case (*items, v.Builder(name, within, None)), (*_, v.Builder(other, _, None)) if name != other:
             pass
@@ -300,7 +307,8 @@ def _renamed(answer: v.Listing, expected: v.Listing) -> v.Listing:
 
 
 def _defined(named: v.Named, relation: v.RelationValue) -> tuple[v.Value, v.Value] | None:
-    """Strips the common name from `f(x) = ` with cases and from `f(x) = |x|`; None for anything else."""
+    """Removes the name that a value and an equation share: `f(x) = ` with cases, and `f(x) = |x|`. Returns None if the
+    names differ."""
     parts = list(comparisons(relation))
     if len(parts) == 1 and parts[0].relations == ("==",) and named.name == v.Scalar(parts[0].operands[0]):
         return named.value, v.Scalar(parts[0].operands[1])
@@ -308,7 +316,8 @@ def _defined(named: v.Named, relation: v.RelationValue) -> tuple[v.Value, v.Valu
 
 
 def _in_order(named: v.Named, relation: v.RelationValue) -> tuple[v.Value, v.Value] | None:
-    """Reads `(x, y) = (1, 2)` and `x = 1, y = 2` as two tuples in the order of the names; None for anything else."""
+    """Converts `(x, y) = (1, 2)` and `x = 1, y = 2` to two tuples in the same order. Returns None if they do not name
+    the same symbols."""
     found = solved(relation)
     if found is None or not isinstance(named.name, v.Tuple) or not isinstance(named.value, v.Tuple):
         return None

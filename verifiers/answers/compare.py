@@ -49,11 +49,9 @@ PAIRED = re.compile(r"(?:(.)\1)+", re.IGNORECASE)
 
 
 def same_case(first: str, second: str) -> bool:
-    """True if two texts of the same words agree in the capitals that matter: those of symbols.
-
-    A word of one or two letters is a symbol, unless it is an English word not in capitals: `Co` is not `CO`, but `On`
-    is `on`; `no` and `ok` are words in capitals, too.
-    """
+    """True if two texts of the same words agree in the capital letters of those words that look like symbols. A word of
+    one or two letters is a symbol, unless it is an English word not in capitals: `Co` is not `CO`, but `On` is `on`;
+    `no` and `ok` are words in capitals, too."""
     pairs = list(zip(*(LETTERS.findall(trimmed(text)) for text in (first, second)), strict=False))
     return all(one == other or not (_is_symbol(one) or _is_symbol(other)) for one, other in pairs)
 
@@ -158,7 +156,8 @@ class Comparer:
         return self.compare(answer.value, expected.value)
 
     def _close_relations(self, answer: v.RelationValue, expected: v.RelationValue) -> EqualityFinding | None:
-        """Compares solved relations (`x = 1.5, y = 2`) within the tolerance, each unknown; None unless all agree."""
+        """Compares solved relations such as `x = 1.5, y = 2` value by value, within the tolerance. Returns None unless
+        all values agree."""
         if self.tolerance is None:
             return None
         first, second = solved(answer), solved(expected)
@@ -244,7 +243,7 @@ class Comparer:
         return self._tuples(first, second)
 
     def _ratios(self, answer: tuple[Expression, ...], expected: tuple[Expression, ...]) -> EqualityFinding:
-        """Compares two-part ratios by their quotient, longer ones by cross products."""
+        """Compares ratios such as `1:2:3`: those of two numbers by their quotient, longer ones by cross products."""
         if len(answer) != len(expected):
             return different(f"a ratio of {len(answer)} numbers, where {len(expected)} were expected")
         if len(answer) == 2:
@@ -279,7 +278,7 @@ def _entries(value: v.Value) -> tuple[v.Value, ...] | None:
 
 
 def _measured(value: v.Value) -> UnitMeasure:
-    """Converts a number or quantity to base units. Raises UnitError."""
+    """Converts a number or quantity to base units. Raises UnitError for a unit that cannot be converted."""
     return measure(value.of, value.unit) if isinstance(value, v.Quantity) else UnitMeasure(_number(value), ())
 
 
@@ -294,7 +293,7 @@ def _number(value: v.Value) -> Expression:
 
 
 def based(digits: str, base: int) -> Expression:
-    """Returns the value of digits with an optional sign and point, in any base that `int` accepts."""
+    """Returns the value of digits in a base, with an optional sign and point."""
     text = digits.strip()
     negative = text.startswith("-")
     whole, _, broken = text.lstrip("+-").partition(".")
@@ -303,5 +302,5 @@ def based(digits: str, base: int) -> Expression:
 
 
 def claimed(value: v.Value) -> str | None:
-    r"""Returns the unknown that a value describes: x of `x > 2` and of `x \in S`; None for a set."""
+    """Returns the unknown whose values an answer describes, such as x of `x > 2`; None for a set."""
     return None if isinstance(value, v.Builder) and value.condition is not None else only_symbol(value)

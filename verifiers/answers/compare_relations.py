@@ -36,7 +36,8 @@ Same = Callable[[Value, Value], EqualityFinding]
 
 
 def compare_relations(answer: RelationValue, expected: RelationValue, same: Same, scalars: Scalars) -> EqualityFinding:
-    """Compares equations or inequalities. Raises GrammarError if a part has no value."""
+    """Compares two relations, each one or several equations or inequalities. Raises GrammarError if a part has no
+    value."""
     first, second = free_symbols(answer), free_symbols(expected)
     if not first & second and (first or second):
         return different(
@@ -63,7 +64,7 @@ def compare_relations(answer: RelationValue, expected: RelationValue, same: Same
 
 
 def _nests(relation: RelationValue) -> bool:
-    """True if `and` stands within `or` or vice versa: `a < b < c or d < e`."""
+    """True if a relation nests `and` within `or` or vice versa: `a < b < c or d < e`."""
     return any(
         ((part.joined if isinstance(part, RelationValue) else "and") != relation.joined and len(pieces(part)) > 1)
         or (isinstance(part, RelationValue) and _nests(part))
@@ -86,7 +87,7 @@ def _alternatives(answer: RelationValue, expected: RelationValue, same: Same, sc
 
 
 def pieces(of: RelationValue | n.ComparisonNode) -> list[n.ComparisonNode]:
-    """Splits a relation into comparisons of two sides each; all must be joined the same way."""
+    """Splits a relation into comparisons of two sides each: `a < b < c` gives two."""
     return [
         n.ComparisonNode((left, right), (sign,))
         for part in (comparisons(of) if isinstance(of, RelationValue) else (of,))
@@ -95,7 +96,7 @@ def pieces(of: RelationValue | n.ComparisonNode) -> list[n.ComparisonNode]:
 
 
 def _assignments(answer: RelationValue, expected: RelationValue, scalars: Scalars) -> EqualityFinding | None:
-    """Compares `x = 1 and y = 2` symbol by symbol; None if either side is anything else."""
+    """Compares relations such as `x = 1 and y = 2` symbol by symbol; None if either is anything else."""
     first, second = solved(answer), solved(expected)
     if first is None or second is None:
         return None
@@ -126,7 +127,8 @@ def solved(relation: RelationValue) -> dict[str, n.Expression] | None:
 
 
 def compare_pieces(answer: n.ComparisonNode, expected: n.ComparisonNode, scalars: Scalars) -> EqualityFinding:
-    """Compares two two-sided comparisons. A value of an unknown function is an unknown: `f(2) = 3`."""
+    """Compares two equations or inequalities of two sides each. A value of an unknown function, the `f(2)` of `f(2) =
+    3`, is treated as an unknown."""
     sign, wanted = answer.relations[0], expected.relations[0]
     try:
         first, second, certain = opaque_as_symbols(
@@ -167,7 +169,7 @@ def _difference(of: n.ComparisonNode) -> n.Expression:
 
 
 def _factor(first: n.Expression, second: n.Expression, scalars: Scalars) -> n.Expression | None:
-    """Returns a non-zero constant c with first = c * second everywhere; None if none is found."""
+    """Returns a non-zero constant c for which first = c * second is proved; None if none is found."""
     for point in scalars.points(symbols(first, second)):
         try:
             left, right = substitute(first, point), substitute(second, point)
@@ -184,7 +186,7 @@ def _factor(first: n.Expression, second: n.Expression, scalars: Scalars) -> n.Ex
 
 
 def _on_one_only(first: n.Expression, second: n.Expression, scalars: Scalars) -> dict[str, str]:
-    """Returns a point on one of two curves and provably not on the other; empty if none is found."""
+    """Returns a point on one of two curves that is provably not on the other; empty if none is found."""
     for one, other in ((first, second), (second, first)):
         for point in _solutions(one, symbols(first, second), scalars):
             try:
@@ -196,7 +198,8 @@ def _on_one_only(first: n.Expression, second: n.Expression, scalars: Scalars) ->
 
 
 def _solutions(of: n.Expression, names: frozenset[str], scalars: Scalars) -> Iterator[dict[str, n.Expression]]:
-    """Yields real points where the expression is provably zero; chooses all symbols but one, and solves for it."""
+    """Yields real points where an expression is provably zero. Chooses values for all symbols but one, and solves for
+    that."""
     for unknown in sorted(symbols(of)):
         for chosen in itertools.islice(scalars.points(names - {unknown}), TRIES):
             try:
@@ -208,8 +211,8 @@ def _solutions(of: n.Expression, names: frozenset[str], scalars: Scalars) -> Ite
 
 
 def _same_zeros(first: n.Expression, second: n.Expression, scalars: Scalars) -> bool:
-    """True if the numerators have the same squarefree part: `F = m a` and `a = F/m`. Then both equations hold at the
-    same points, wherever both have a value."""
+    """True if the numerators of two expressions have the same squarefree part: `F = m a`, `a = F/m`. Then both are zero
+    at the same points, wherever both have a value. False if that is not proven."""
     import sympy
 
     from verifiers.answers.algebra.symbolic import build, gives

@@ -34,7 +34,8 @@ def matched(
     *,
     repeats: bool,
 ) -> EqualityFinding:
-    """Decides if two collections have the same members, compared by `same`; with `repeats`, as often."""
+    """Decides if two collections have the same members in any order, using `same` to compare two members. With
+    `repeats`, each member must also occur as often."""
     known = [numbers for numbers in (plain_numbers(first), plain_numbers(second)) if numbers is not None]
     counted = [sorted(numbers if repeats else set(numbers)) for numbers in known]
     if len(counted) == 2 and counted[0] == counted[1]:
@@ -62,12 +63,12 @@ def matched(
 
 
 def is_set(value: v.Value) -> bool:
-    """True if a value is written as a set."""
+    """True if a value is written as a set: an interval, braces, a number set or an operation on sets."""
     return isinstance(value, SETS)
 
 
 def only_symbol(value: v.Value) -> str | None:
-    """Returns the symbol whose values a relation or builder describes, if there is exactly one."""
+    """Returns the symbol whose values a relation or set describes; None if there is none or several."""
     match value:
         case v.Builder(symbol, _, _):
             return symbol
@@ -81,10 +82,8 @@ def only_symbol(value: v.Value) -> str | None:
 
 
 def members(value: v.Value, scalars: Scalars) -> tuple[v.Value, ...] | None:
-    """Returns the members of a finite set, or all solutions of equations in one symbol, complex included; else None.
-
-    Raises UndecidedError.
-    """
+    """Returns the members of a finite set, or all solutions of equations in one symbol, complex ones included. Returns
+    None for other values. Raises UndecidedError if the solutions are not found."""
     match value:
         case v.FiniteSet(items) | v.Listing(items):
             return items
@@ -125,7 +124,8 @@ def _solutions(relation: v.RelationValue, scalars: Scalars) -> tuple[v.Value, ..
 
 
 def real_set(value: v.Value, scalars: Scalars) -> r.RealSet:
-    """Converts a value to the canonical set of real numbers that it describes. Raises UndecidedError, GrammarError."""
+    """Converts a value to the canonical set of real numbers that it describes. Raises UndecidedError if that is not
+    proven, GrammarError if a part has no value."""
     return r.canonical(_real_set(value, scalars), scalars)
 
 
@@ -181,7 +181,7 @@ def _constant(item: v.Value, what: str) -> Expression:
 
 
 def compare_sets(answer: v.Value, expected: v.Value, same: Same, scalars: Scalars) -> EqualityFinding:
-    """Compares two sets. Raises GrammarError if a part has no value."""
+    """Compares two values that describe sets, listed or by conditions. Raises GrammarError if a part has no value."""
     because = "not both could be read as sets of real numbers"
     try:
         first, second = members(answer, scalars), members(expected, scalars)
@@ -208,7 +208,8 @@ def compare_sets(answer: v.Value, expected: v.Value, same: Same, scalars: Scalar
 
 
 def _structural(answer: v.Value, expected: v.Value, same: Same) -> EqualityFinding | None:
-    """Compares sets that contain symbols, part by part; None if nothing is proved. Only two number sets can differ."""
+    """Compares sets with symbols part by part, such as the ends of intervals. Returns None if equality is not proved;
+    only named number sets can be found different."""
     match answer, expected:
         case v.NumberSet(), v.NumberSet():
             return equal("the same number set") if answer == expected else different("a different number set")
@@ -236,5 +237,5 @@ def _structural(answer: v.Value, expected: v.Value, same: Same) -> EqualityFindi
 
 
 def end_of(end: Expression | v.Infinity) -> v.Value:
-    """Returns the end of an interval as a value."""
+    """Converts an end of an interval, an expression or infinity, to a value."""
     return end if isinstance(end, v.Infinity) else v.Scalar(end)

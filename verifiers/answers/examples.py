@@ -23,7 +23,8 @@ MASSES = ("kg", "g", "mg", "t")
 
 
 def examples(spec: AnswerSpec, answer: str | None, try_: e.AskVerifier) -> e.ExampleReport:
-    """Verifies example answers around the expected one, and reports which are accepted. `answer`: the job's own."""
+    """Verifies example answers derived from the expected one, and reports which are accepted. `answer` is the answer of
+    the person who defined the job, if any."""
     inputs = [*e.of_the_job(spec, answer), *(_written(spec, one) for one in _around(spec))]
     tried = try_(e.distinct(inputs, _submitted(spec, spec.expected)))
     return e.ExampleReport(tuple(tried), e.refused(tried, e.EXPECTED, e.REFUSED))
@@ -39,7 +40,7 @@ def _submitted(spec: AnswerSpec, text: str) -> str:
 
 
 def _around(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
-    """Yields example answers around a spec's expected answer: sort, description and text of each."""
+    """Yields example answers derived from the expected answer of a spec: sort, description and text of each."""
     expected = spec.expected
     yield "example", e.EXPECTED, expected
     if spec.notation == "digits":
@@ -144,7 +145,7 @@ def _neighbours(value: Fraction, behind: str, reach: Fraction) -> Iterator[tuple
 
 
 def number_in(text: str) -> Fraction | None:
-    """Returns the number if the text is a plainly written one, else None."""
+    """Returns the number that a text consists of, in digits or as a fraction; None for any other text."""
     if found := LATEX.fullmatch(text):
         return _fraction(f"{found['sign']}{found['over']}/{found['under']}")
     return _fraction(text) if NUMBER.fullmatch(text) else None

@@ -27,7 +27,7 @@ def written(node: n.Expression) -> str:
 
 
 def shown(value: Fraction) -> str:
-    """Formats a rational number; a large one as its size, because printing it is slow."""
+    """Formats a rational number; for a very large one gives only its number of bits, because printing it is slow."""
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > 640:
         return f"a number of about {value.numerator.bit_length()} / {value.denominator.bit_length()} bits"
     return str(value)
@@ -142,7 +142,8 @@ MOST_RELATIVE = Fraction(1, 10)
 
 
 def number(text: str, name: str) -> Fraction | None:
-    """Parses a tolerance; None for an empty or zero one. Raises SpecError."""
+    """Parses a tolerance such as `0.001` or `1/1000`; None for an empty or zero one. Raises SpecError for other texts,
+    or if it is too large."""
     if not text.strip():
         return None
     if not WRITTEN.fullmatch(text.strip()):
@@ -166,7 +167,8 @@ class Tolerance:
     relative: Fraction | None
 
     def judge(self, answer: Expression, expected: Expression, scalars: Scalars) -> EqualityFinding | None:
-        """Returns equality if two constants agree within the tolerance; None otherwise, or if either has symbols."""
+        """Returns the finding `equal` if two constants agree within the tolerance. Returns None if they do not, if that
+        is undecided, or if either has symbols."""
         if symbols(answer, expected):
             return None
         apart = FunctionCall("abs", (minus(answer, expected),))
@@ -180,7 +182,7 @@ class Tolerance:
         return None
 
     def check(self, expected: Expression, scalars: Scalars) -> None:
-        """Raises SpecError if the tolerance would accept nearly anything of that size."""
+        """Raises SpecError if the absolute tolerance exceeds half of the expected value, and so accepts too much."""
         if self.absolute is None or symbols(expected):
             return
         size = FunctionCall("abs", (expected,))

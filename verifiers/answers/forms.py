@@ -39,8 +39,8 @@ ONLY_SPELLING = FREE_FUNCTIONS | {"percent", "abs"}
 
 
 def refusal(answer: Value, expected: Value, form: Form, *, sums: bool = True) -> str:
-    """Returns the reason why the answer is not in the required form, or an empty text. `sums`: constants must be
-    multiplied out and added up if the expected answer is."""
+    """Returns the reason why an answer is not in the form that a spec requires; empty if it is. With `sums`, constants
+    must be multiplied out and added up if the expected answer is."""
     if form == "equal":
         return ""
     reason = unfinished(answer, expected, sums=sums)
@@ -52,7 +52,7 @@ def refusal(answer: Value, expected: Value, form: Form, *, sums: bool = True) ->
 
 
 def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
-    """Returns the reason why an answer leaves work to the verifier, or an empty text."""
+    """Returns the reason why an answer leaves work to be done, such as an unsolved equation, or an empty text."""
     left = functions(answer) & BINDERS - functions(expected)
     if left:
         return f"not worked out: the {', '.join(sorted(left))} is left to be computed"
@@ -107,11 +107,8 @@ def functions(*of: Value | n.Expression) -> frozenset[str]:
 
 
 def is_written_number(node: n.Expression) -> bool:
-    """True for a number as people write a result: digits, a decimal, a fraction or power of such, digits times a power.
-
-    `17`, `-3/4`, `0.25`, `10^{30}`, `2 * 10^-20`. Not `17 + 25`, `sqrt(9)` or `gcd(12, 18)`: those leave work to the
-    verifier.
-    """
+    """True for a number as people write a final result, such as `17`, `-3/4`, `0.25`, `10^{30}`, `2 * 10^-20`. Not `17
+    + 25`, `sqrt(9)` or `gcd(12, 18)`: those leave work to the verifier."""
     inside = _unsigned(node)
     match inside:
         case n.Quotient(above, below):
@@ -135,7 +132,7 @@ def _is_factor(node: n.Expression) -> bool:
 
 
 def leaves_work(node: n.Expression) -> bool:
-    """True if a constant is a rational number of ordinary size that was not written as one."""
+    """True if a constant could be written as a rational number but is not: `17 + 25`. False for huge values."""
     value = None if is_written_number(node) else rational(node)
     if value is None:
         return False
@@ -143,7 +140,7 @@ def leaves_work(node: n.Expression) -> bool:
 
 
 def is_written(node: n.Expression) -> bool:
-    """True for a real or complex number as people write a result."""
+    """True for a real or complex number as people write a final result, such as `3 + 2i`."""
     match node:
         case n.Negation(of) | n.FunctionCall("percent", (of,)):
             return is_written(of)
@@ -155,7 +152,8 @@ def is_written(node: n.Expression) -> bool:
 
 
 def _is_multiple(node: n.Expression, of: n.Constant, is_factor: Callable[[n.Expression], bool]) -> bool:
-    """True for a constant with a sign and at most one factor: `i`, `-i`, `2i`, `-2i`."""
+    """True for a constant, or its product with one factor, with or without a sign: `i`, `-i`, `2i`. `is_factor` tells
+    which factors count."""
     match node:
         case n.Negation(inside):
             return _is_multiple(inside, of, is_factor)
@@ -186,7 +184,7 @@ def _is_imaginary(node: n.Expression) -> bool:
 
 
 def is_over_one_denominator(node: n.Expression) -> bool:
-    r"""True for `\frac{3+2i}{6}` and `\frac16(3+2i)`: a complex number left only to be divided."""
+    r"""True for a complex number over one common denominator, `\frac{3+2i}{6}` or `\frac16(3+2i)`."""
     match node:
         case n.Negation(of):
             return is_over_one_denominator(of)
@@ -208,12 +206,14 @@ def _intersects(value: Value) -> bool:
 
 
 def is_solved(value: Value) -> bool:
-    """True if each comparison has an unknown alone on one side, or the value has no comparison."""
+    """True if each comparison with one unknown has that unknown alone on one side. Also true for values without
+    comparisons, and for sets."""
     return not (isinstance(value, RelationValue) or is_set(value)) or all(map(_is_solved, comparisons(value)))
 
 
 def _is_solved(comparison: n.ComparisonNode) -> bool:
-    """True if an unknown stands alone; a comparison of several unknowns need not be solved."""
+    """True if the only unknown of a comparison stands alone on one side. Comparisons of no or several unknowns count as
+    solved."""
     names = symbols(*comparison.operands)
     if len(names) != 1:
         return True
@@ -290,7 +290,8 @@ def _fraction_unsimplified(above: n.Expression, below: n.Expression) -> str:
 
 
 def _leading(node: n.Expression) -> Fraction | None:
-    """Returns the obvious numeric factor of an expression, or None."""
+    """Returns the numeric factor of an expression: 2 of `2x`, the greatest common one of a sum. None if that has
+    fractions."""
     match node:
         case n.Number(value):
             return value

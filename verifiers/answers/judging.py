@@ -37,7 +37,7 @@ MAX_POWER = 400
 
 def without_approximation(value: Value, scalars: Scalars) -> Value:
     r"""Returns the exact part of a value such as `5/36 \approx 0.139`, and others unchanged. Raises GrammarError if the
-    decimal may not agree."""
+    decimal is not proved to be the value, rounded or cut off."""
     if not isinstance(value, Approximated):
         return value
     near, place = _last_place(value.near)
@@ -52,12 +52,13 @@ def without_approximation(value: Value, scalars: Scalars) -> Value:
 
 
 def _side(exact: Expression, bound: Fraction, scalars: Scalars) -> int | None:
-    """Returns -1 if a constant is below the bound, 1 above, 0 on it; None if undecided."""
+    """Returns the sign of a constant minus a bound: -1, 0 or 1. None if it is undecided."""
     return scalars.sign(Sum((exact, Number(-bound))))
 
 
 def _last_place(node: Expression) -> tuple[Fraction, Fraction]:
-    """Returns the value of a decimal, and of one unit of its last place. Raises GrammarError for other nodes."""
+    """Returns the value of a decimal, and one unit of its last place: 0.139 and 0.001. Raises GrammarError for other
+    expressions."""
     match node:
         case Negation(of):
             near, place = _last_place(of)
@@ -106,7 +107,8 @@ class PreparedAnswer:
 
 
 def read(spec: AnswerSpec, text: str, expected: Value | None = None) -> Value:
-    """Parses a text in the spec's notation; `expected` resolves ambiguities. Raises GrammarError."""
+    """Parses a text in the spec's notation. `expected` is the expected answer, which decides between several readings.
+    Raises GrammarError if the text cannot be read."""
     if spec.notation == "plain":
         return Scalar(parse_expression(text, spec.variables or ()))
     return read_answer(text, variables=spec.variables, expected=expected, complex_symbols=spec.domain == "complex")
@@ -139,7 +141,8 @@ def prepared(spec: AnswerSpec) -> PreparedAnswer:
 
 @lru_cache(maxsize=512)
 def in_units(spec: AnswerSpec) -> Value | None:
-    """Reads a spec's expected answer with letters as units, `0.5 T`; None without. Used if the submission has one."""
+    """Reads the expected answer of a spec with letters after numbers as units, `0.5 T`. Returns None if it then has no
+    unit. Serves submissions that have a unit."""
     try:
         found = read_answer(spec.expected, variables=spec.variables, units=True)
     except GrammarError:
@@ -152,8 +155,8 @@ def _holds_unit(value: Value) -> bool:
 
 
 def meant(spec: AnswerSpec, text: str, ready: PreparedAnswer) -> tuple[Value, Value]:
-    """Parses an answer, and returns it with the expected one in the same reading. Raises GrammarError. An answer with
-    units or upright letters settles the meaning of italics in the expected one."""
+    """Parses an answer. Returns it with the expected answer, which is read anew if the answer's units or formula settle
+    its meaning. Raises GrammarError if the answer cannot be read."""
     if ready.compound is not None and formula_of(text) is not None:
         return read(spec, text, ready.compound), ready.compound
     answer = without_approximation(read(spec, text, ready.expected), ready.comparer.scalars)
@@ -163,7 +166,8 @@ def meant(spec: AnswerSpec, text: str, ready: PreparedAnswer) -> tuple[Value, Va
 
 
 def check(spec: AnswerSpec, *, prove: bool) -> None:
-    """Raises SpecError if the expected answer does not parse or has no value, or if a tolerance accepts too much."""
+    """Raises SpecError if the expected answer has no value or does not parse, or a tolerance accepts too much. Without
+    `prove` only rational numbers are computed."""
     ready = prepared(spec)
     constants = [node for node in expressions(ready.expected) if not symbols(node)]
     try:
@@ -191,8 +195,8 @@ def check(spec: AnswerSpec, *, prove: bool) -> None:
 
 
 def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> tuple[Ground, str, dict[str, object]]:
-    """Compares an answer's text with the expected answer of a spec. Returns basis, reason and evidence. Never raises
-    because of its content."""
+    """Compares the text of an answer with the expected answer of a spec. Returns basis, reason and evidence. Never
+    raises because of the text."""
     ready = prepared(spec)
     evidence["expected_read"] = described(ready.expected)
     try:
@@ -225,7 +229,7 @@ def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> tuple[Gro
 
 
 def unknown_symbols(answer: Value, expected: Value, variables: tuple[str, ...] | None) -> str:
-    """Returns the reason why symbols of the answer are not allowed, or an empty text."""
+    """Returns the reason why an answer's symbols are not allowed; empty if they are."""
     allowed = free_symbols(expected) if variables is None else frozenset(variables)
     own = only_symbol(answer) if isinstance(answer, Builder) or is_set(expected) else None
     extra = free_symbols(answer) - allowed - {own or ""}

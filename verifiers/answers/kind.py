@@ -25,12 +25,13 @@ def is_integer(spec: Any) -> bool:
 
 
 def form(spec: Any) -> AnswerForm:
-    """Returns the markup of a final answer: WHOLE for a spec that looks for the box itself, else BOXED."""
+    """Returns the markup from which a final answer is extracted: WHOLE if the spec itself looks for the box. Otherwise
+    BOXED."""
     return AnswerForm.WHOLE if spec.final == "boxed" else AnswerForm.BOXED
 
 
 def asks_for(spec: Any) -> str:
-    """Returns the prompt's sentence that asks for a box, if the spec looks for the box itself; else an empty text."""
+    r"""Returns the prompt's sentence that asks for a `\boxed{}` answer; empty if the spec does not look for a box."""
     return "End with the answer in one \\boxed{}." if spec.final == "boxed" else ""
 
 

@@ -45,7 +45,7 @@ def compare_piecewise(answer: Piecewise, expected: Piecewise, scalars: Scalars) 
 
 
 def _symbol(of: Piecewise) -> str | None:
-    """Returns the only symbol in the conditions of a value by cases, or None."""
+    """Returns the only symbol in the conditions of a value by cases; None for none or several."""
     names = {only_symbol(condition) for _, condition in of.branches if condition is not None}
     return next(iter(names)) if len(names) == 1 else None
 
@@ -65,7 +65,7 @@ def _domain(pieces: list[Piece], scalars: Scalars) -> r.RealSet:
 
 
 def _on_both(first: Piece, second: Piece, name: str, scalars: Scalars) -> EqualityFinding:
-    """Compares two cases' values where both conditions hold."""
+    """Compares the values of two cases where the conditions of both hold."""
     where = r.intersection(first[1], second[1], scalars)
     if where.empty:
         return equal("the conditions never hold together")
@@ -84,7 +84,7 @@ def _on_both(first: Piece, second: Piece, name: str, scalars: Scalars) -> Equali
 
 
 def _inside(cuts: tuple[n.Expression, ...], index: int) -> tuple[n.Expression, ...]:
-    """Returns three points inside a gap between cuts: different values may meet at one of them."""
+    """Returns three points inside a gap between cuts, because two different functions may meet at one of them."""
     middle = r.inside_gap(cuts, index)
     halves = (*cuts[:index], middle, *cuts[index:])
     return middle, r.inside_gap(halves, index), r.inside_gap(halves, index + 1)
@@ -107,7 +107,7 @@ def _at_points(
 
 
 def _without_absolutes(node: n.Expression, where: r.RealSet, name: str, scalars: Scalars) -> n.Expression:
-    """Rewrites |u| as u or -u if u does not change sign on the set."""
+    """Rewrites |u| as u or -u where u is proved not to change sign on a set of values."""
     found = absolutes(node, name)
     if len(found) > MAX_ABSOLUTE:
         return node

@@ -38,10 +38,8 @@ class ResidueLine:
 
 
 def as_images(value: Value) -> Images | None:
-    """Returns the value as images of whole numbers, such as {2k + 1}, under a standard symbol; else None.
-
-    `{k in Z}` is all whole numbers; a union of images is one set of images.
-    """
+    """Converts a value to a set of expressions over whole numbers, such as {2k + 1 : k in Z}. The symbol k gets a fixed
+    name. Returns None if the value is no such set. `{k in Z}` is all whole numbers; a union of such sets is one set."""
     match value:
         case Images(of, symbol, within, name):
             return Images(tuple(substitute(one, {symbol: n.Symbol(PARAMETER)}) for one in of), PARAMETER, within, name)
@@ -61,7 +59,8 @@ def as_images(value: Value) -> Images | None:
 
 
 def compare_images(answer: Images, expected: Images, scalars: Scalars) -> EqualityFinding:
-    """Compares two sets of images of whole numbers, such as {2k + 1 : k in Z}. Raises GrammarError without a value."""
+    """Compares two sets of values over whole numbers, such as {2k + 1 : k in Z}. Raises GrammarError if a part has no
+    value."""
     if None not in (answer.name, expected.name) and answer.name != expected.name:
         return different("about a different unknown")
     first, second = _lines(answer, scalars), _lines(expected, scalars)
@@ -75,7 +74,8 @@ def compare_images(answer: Images, expected: Images, scalars: Scalars) -> Equali
 
 
 def _lines(of: Images, scalars: Scalars) -> list[ResidueLine] | None:
-    """Returns each expression of a set of images as start + step * k; None if any is not provably linear."""
+    """Converts each expression of a set {2k + 1 : k in Z} to start + step * k. Returns None unless all are proved
+    linear."""
     found: list[ResidueLine] = []
     for one in of.of:
         if symbols(one) - {PARAMETER} or not _is_polynomial(one):
@@ -92,7 +92,7 @@ def _lines(of: Images, scalars: Scalars) -> list[ResidueLine] | None:
 
 
 def _is_polynomial(node: n.Expression) -> bool:
-    """True if the expression has a value everywhere: the symbol is in no denominator and no function."""
+    """True if an expression is polynomial in the running symbol k, and so has a value at every k."""
     if PARAMETER not in symbols(node):
         return True
     match node:
@@ -111,7 +111,8 @@ def _is_polynomial(node: n.Expression) -> bool:
 
 
 def _alike(answer: Images, expected: Images, scalars: Scalars) -> EqualityFinding:
-    """Compares two sets of images expression by expression, over the same numbers; never finds a difference."""
+    """Compares two sets such as {k^2 : k in Z} expression by expression. Finds them equal or undecided, never
+    different."""
     if answer.within == expected.within and len(answer.of) == len(expected.of):
         pairs = zip(answer.of, expected.of, strict=True)
         if all(one == other or _is_same_polynomial(one, other, scalars) for one, other in pairs):
@@ -157,7 +158,8 @@ Placed = tuple[n.Expression, tuple[Fraction, Fraction]]
 
 
 def _turns(offset: n.Expression, whole: n.Expression, scalars: Scalars) -> tuple[Fraction, Fraction]:
-    """Returns bounds of an offset, in periods of length `whole`. Raises OpenError if it is not certainly real."""
+    """Returns a lower and an upper bound of `offset / whole`, the offset in periods. Raises OpenError if it is not
+    certainly real."""
     turns = n.Quotient(offset, whole)
     value = rational(turns)
     return (value, value) if value is not None else scalars.enclosed(turns)
@@ -179,7 +181,7 @@ def _same_places(first: list[Placed], second: list[Placed], whole: n.Expression,
 
 
 def _congruent(one: Placed, other: Placed, whole: n.Expression, scalars: Scalars) -> bool | None:
-    """True if two offsets differ by whole periods; None if undecided."""
+    """True if two offsets differ by a whole number of periods of length `whole`; None if undecided."""
     low, high = one[1][0] - other[1][1], one[1][1] - other[1][0]
     turns = math.ceil(low)
     if turns > high:
@@ -194,7 +196,7 @@ def _congruent(one: Placed, other: Placed, whole: n.Expression, scalars: Scalars
 
 
 def _factor(step: n.Expression, unit: n.Expression, scalars: Scalars) -> Fraction | None:
-    """Returns the proved rational ratio of two steps, or None."""
+    """Returns the ratio of two steps if it is proved rational, else None."""
     exact = rational(n.Quotient(step, unit))
     if exact is not None:
         return exact
@@ -213,14 +215,15 @@ def _factor(step: n.Expression, unit: n.Expression, scalars: Scalars) -> Fractio
 
 
 def _begun(lines: list[ResidueLine], of: Images) -> list[ResidueLine]:
-    """Returns progressions shifted so that `start` is the first term, unless k already begins at 0."""
+    """Returns progressions whose `start` is the first term: shifted by one step if k begins at 1 rather than 0."""
     if of.within == NumberSet("N0"):
         return lines
     return [ResidueLine(folded(n.Sum((line.start, line.step))), line.step) for line in lines]
 
 
 def _progressions(first: list[ResidueLine], second: list[ResidueLine], scalars: Scalars) -> EqualityFinding:
-    """Compares progressions by beginning and step; several are matched in pairs."""
+    """Compares arithmetic progressions by first term and step. Several are matched in any order; if that fails, it is
+    undecided."""
 
     def same(one: ResidueLine, other: ResidueLine) -> EqualityFinding:
         pairs = ((one.start, other.start), (one.step, other.step))

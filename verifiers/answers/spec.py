@@ -52,7 +52,7 @@ class AnswerSpec(SpecModel):
 
     @model_serializer(mode="wrap")
     def _omit_usual_notation(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omits the notation `any`, the default."""
+        """Omits the field `notation` from the serialized spec if it is `any`, the default."""
         data: dict[str, Any] = handler(self)
         if self.notation == "any":
             data.pop("notation", None)

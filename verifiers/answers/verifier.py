@@ -34,7 +34,7 @@ class AnswerVerifier:
             check(spec, prove=prove)
 
     def verify(self, spec: AnswerSpec, submission: str) -> Verdict:
-        """Decides if a submission equals the expected answer. Never raises because of its content."""
+        """Decides if a submission equals the expected answer of a spec. Never raises because of the submitted text."""
         try:
             text = boxed(submission) if spec.final == "boxed" else submission
         except GrammarError as error:

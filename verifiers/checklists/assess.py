@@ -57,7 +57,7 @@ class ListAssessment(BaseModel):
     seconds: float
 
     def lines(self) -> list[str]:
-        """Returns the findings about a checklist as lines for people."""
+        """Renders the findings about a checklist as lines for people."""
         counted = f"{self.texts} texts decided; {self.alone} items can be missed alone, {self.seconds:.1f} s"
         nothing = [f"passes without doing any work: {what}" for what in self.trivial]
         implied = [f"{a} may imply {b}: no text was found that meets it and misses {b}" for a, b in self.implied]
@@ -67,7 +67,7 @@ class ListAssessment(BaseModel):
 def assess(parts: ConductorParts, spec: s.ChecklistSpec, right: str = "", *, seconds: float = 120.0) -> ListAssessment:
     """Assesses a checklist: sound if a text meets it, trivial texts fail, and no item implies another. `right` is a
     text that meets it; by default one is built from the items. Raises SpecError for a list that cannot decide or that
-    `right` does not meet; InfrastructureError if nothing can be decided here."""
+    `right` does not meet; InfrastructureError if no verdict can be reached."""
     worker = parts.service()
     end = time.monotonic() + seconds
 
@@ -80,7 +80,7 @@ def assess(parts: ConductorParts, spec: s.ChecklistSpec, right: str = "", *, sec
 
 
 def assessed(spec: s.ChecklistSpec, right: str, decided: Decided) -> ListAssessment:
-    """Assesses a checklist as `assess` does, with `decided` as its verifier."""
+    """Assesses a checklist's soundness, with verdicts from the function `decided`; see `assess`."""
     started = time.monotonic()
     if len(spec.hard) > MOST_ITEMS:
         raise SpecError(f"{len(spec.hard)} hard items are too many to assess", hint=f"Keep to {MOST_ITEMS}.")
@@ -114,7 +114,7 @@ def assessed(spec: s.ChecklistSpec, right: str, decided: Decided) -> ListAssessm
 
 
 def idle(spec: s.ChecklistSpec) -> Iterator[tuple[str, str]]:
-    """Yields answers that do no work, such as the copied instruction; each as description and text."""
+    """Yields answers that do no work, such as a copy of the instruction, each as description and text."""
     yield from ((f"{text!r}", text) for text in EMPTY_ANSWERS)
     if spec.question:
         yield "the instruction, copied", spec.question
@@ -131,7 +131,8 @@ def idle(spec: s.ChecklistSpec) -> Iterator[tuple[str, str]]:
 
 
 def witnesses(spec: s.ChecklistSpec, right: str) -> Iterator[str]:
-    """Yields texts that may tell a checklist's items apart: meeting all, missing each, or built from some."""
+    """Yields texts that may show a checklist's items to be independent: meeting all, missing each one, or built from
+    some."""
     whole = right or made(spec)
     yield whole
     yield OTHER
@@ -148,7 +149,7 @@ def witnesses(spec: s.ChecklistSpec, right: str) -> Iterator[str]:
 
 
 def cuts(text: str) -> Iterator[str]:
-    """Yields the text with one block omitted, or with its middle replaced."""
+    """Yields variants of a text with one block left out, or with its middle replaced by other text."""
     blocks = text.split("\n\n")
     if len(blocks) < 3:
         return
@@ -159,7 +160,7 @@ def cuts(text: str) -> Iterator[str]:
 
 
 def inserted(text: str, more: str) -> str:
-    """Returns the text with `more` appended to a prose block in the middle."""
+    """Appends a text to a paragraph in the middle of another text."""
     blocks = text.split("\n\n")
     prose = [at for at, block in enumerate(blocks) if not block.startswith(("#", "-", "|", "```"))]
     at = prose[len(prose) // 2] if prose else 0
@@ -167,7 +168,8 @@ def inserted(text: str, more: str) -> str:
 
 
 def _held(verdict: Verdict) -> list[bool]:
-    """Returns for each hard item of a verdict if it holds; empty for an unreadable text. Raises InfrastructureError."""
+    """Returns True or False for each code-checked item of a verdict: met or not. Empty for an unreadable text. Raises
+    InfrastructureError if nothing was decided."""
     if verdict.outcome is Outcome.INFRA_ERROR:
         raise InfrastructureError(f"a text of the assessment was not decided: {verdict.reason}")
     found = verdict.evidence.get("items")
@@ -175,7 +177,7 @@ def _held(verdict: Verdict) -> list[bool]:
 
 
 def _length(spec: s.ChecklistSpec) -> int:
-    """Returns the number of words that a checklist asks for, at least 60."""
+    """Returns the largest number of words that a checklist asks for, at least 60."""
     targets = [item.target for item in spec.hard if isinstance(item, s.LengthItem) and item.unit == "words"]
     least = [item.least or 0 for item in spec.hard if isinstance(item, s.CountItem) and item.of == "words"]
     return max([*targets, *least, 60])

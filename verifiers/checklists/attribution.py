@@ -46,14 +46,15 @@ class Attribution:
         self._before_block = ""
 
     def around(self, text: str, quoted: Sequence[Span], at: int) -> str:
-        """Returns the sentence around a quotation, or the one before if the quotation fills its block."""
+        """Returns the sentence around quotation number `at`, without it. If the quotation fills its block, returns the
+        sentence before the block."""
         start, end = quoted[at]
         before, behind = ENDS.split(text[max(0, start - NEAR) : start])[-1], ENDS.split(text[end : end + NEAR])[0]
         return f"{before} {behind}" if re.search(r"\w", before + behind) else self._before_block
 
     def go_on(self, block: MarkdownBlock) -> None:
-        """Advances past a block of text; the sources cited in its lead-in apply to a quotation in the next. A block
-        quotation of several paragraphs keeps its lead-in."""
+        """Moves on to the block after `block`. If it ends by introducing a quotation (`As [A] says:`), the sources
+        cited there are remembered for that; a block quotation of several paragraphs keeps them."""
         self._before_block = self._before_block if block.quoted else ENDS.split(block.text.strip())[-1]
         if LEADS_IN.search(block.text):
             sentence = re.split(ENDS, block.text)[-1]
@@ -65,7 +66,8 @@ class Attribution:
     def keys_of(
         self, text: str, cited: Sequence[Cited], quoted: Sequence[Span], at: int, apart: bool
     ) -> frozenset[str]:
-        """Returns the keys of the sources that a text cites for its quotation number `at`."""
+        """Returns the keys of the sources to which a text attributes its quotation number `at`. `apart`: the quotation
+        is a block of its own."""
         start, end = quoted[at]
         within = [keys for place in cited_within(cited, start, end) if (keys := self._of(place))]
         if within:
@@ -80,8 +82,8 @@ class Attribution:
         return near or (self._lead if not at else near) or self._named_before(text, cited, quoted, start)
 
     def _named_before(self, text: str, cited: Sequence[Cited], quoted: Sequence[Span], start: int) -> frozenset[str]:
-        """Returns source keys earlier in the block that are part of a sentence (`Report [B] was printed`). Keys at the
-        end of a sentence belong to it, keys right behind a quotation to that quotation."""
+        """Returns the source keys that earlier sentences of a block name as part of a sentence (`Report [B] was
+        printed`). Keys at the end of a sentence or right after a quotation belong to these."""
         places = cited_within(cited, 0, start)[-MOST_PLACES:]
         named = (place for place in places if re.match(r",?\s+\w", text[place.end : place.end + 4]))
         return frozenset[str]().union(
@@ -93,7 +95,8 @@ class Attribution:
         return frozenset(keys.union(*(self._notes.get(key, ()) for key in place.keys if key not in self._known)))
 
     def _behind(self, text: str, cited: Sequence[Cited], end: int, limit: int) -> tuple[frozenset[str], bool] | None:
-        """Returns the source keys that follow a quotation in the same sentence, and True if immediately; else None."""
+        """Returns the source keys cited after a quotation in its sentence, and True if they follow immediately. None if
+        there are none."""
         for place in cited_within(cited, end - 1, min(end + NEAR, limit)):
             between = text[end : place.start].lstrip(CLOSERS)
             closed = STOP.search(text, max(0, end - 2), place.start - len(between)) is not None
@@ -105,7 +108,8 @@ class Attribution:
         return None
 
     def _before(self, text: str, cited: Sequence[Cited], start: int, earlier: int) -> frozenset[str] | None:
-        """Returns the source keys before a quotation in its sentence, unless they belong to an earlier quotation."""
+        """Returns the source keys cited before a quotation in its sentence. None if there are none, or they belong to
+        an earlier quotation."""
         for place in reversed(cited_within(cited, max(0, start - NEAR), start)):
             if ENDS.search(text[place.end : start]):
                 return None
@@ -117,6 +121,6 @@ class Attribution:
 
 
 def _is_of_quotation(text: str, place: Cited, quoted: Sequence[Span]) -> bool:
-    """True if a quotation stands right before the citation."""
+    """True if a citation follows right after one of the quotations, and so belongs to it."""
     at = bisect_right(quoted, place.start, key=lambda span: span[1]) - 1
     return at >= 0 and not re.search(r"[\w;]", text[quoted[at][1] : place.start])

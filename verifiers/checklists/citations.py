@@ -19,7 +19,7 @@ EDITORS = re.compile(r"[^\W\d_]{2,}")
 
 
 def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSource]) -> ItemFinding:
-    """Checks that every key, quotation and address in the text has a source, and enough are cited."""
+    """Checks that every cited key, quotation and address of a text exists in its sources, and that enough are cited."""
     known = [source.key for source in sources]
     found = list(passages(document, known))
     own = document.notes | _own_notes(document)
@@ -59,7 +59,8 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
 
 
 def _keys(passage: Passage, known: Sequence[str]) -> Iterator[str]:
-    """Yields the source keys that a passage cites. Within a quotation, a bracket unlike a key is an editor's."""
+    """Yields the source keys that a passage cites. A bracket inside a quotation counts only if it looks like a key;
+    else an editor inserted it."""
     shapes = {shape(key) for key in known} | {"9", "name year"}
     within = {id(place) for one in passage.quotations for place in cited_within(passage.cited, one.start, one.end)}
     for place in passage.cited:
@@ -72,7 +73,7 @@ def _looks_cited(key: str, shapes: set[str]) -> bool:
 
 
 def _different(texts: list[str]) -> int:
-    """Counts quotations, except those that are part of another or share `RUN` words in a row with it."""
+    """Counts different quotations. One that is part of another, or shares `RUN` words in a row with it, is left out."""
     seen: set[tuple[str, ...]] = set()
     longer: list[str] = []
     for text in sorted(dict.fromkeys(text.strip(" .,;:\"'") for text in texts), key=len, reverse=True):
@@ -85,14 +86,14 @@ def _different(texts: list[str]) -> int:
 
 
 def _own_notes(document: Document) -> frozenset[str]:
-    """Returns the numbers of hand-written notes: paragraphs that begin with a raised number."""
+    """Returns the numbers of notes written by hand, which are paragraphs that begin with a raised number."""
     begun = (re.match("[⁰¹²³⁴-⁹]+", block.text) for block in document.quotable_blocks)
     normal = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
     return frozenset(found.group().translate(normal) for found in begun if found)
 
 
 def _cited_otherwise(document: Document, sources: Sequence[CitedSource]) -> Iterator[str]:
-    """Yields the keys of sources cited without brackets: at the start of a footnote, or by their address."""
+    """Yields the keys of sources cited without brackets: by key at the start of a footnote, or by web address."""
     addresses = {same_address(address) for address in document.addresses}
     for source in sources:
         opening = re.compile(rf"(?:see|cf\.|source:|from|in)?\s*{re.escape(source.key)}(?!\w)", re.IGNORECASE)

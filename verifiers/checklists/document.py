@@ -54,7 +54,7 @@ class Document:
 
     @property
     def faults(self) -> tuple[TextFault, ...]:
-        """Places where the text cannot be read, sorted by position."""
+        """Places that make a text unreadable, such as hidden or forbidden content, sorted by position."""
         return tuple(sorted(set(self._read.faults), key=lambda fault: (fault.line, fault.column)))
 
     @cached_property
@@ -96,7 +96,7 @@ class Document:
 
     @cached_property
     def phrases(self) -> str:
-        """Text as a reader sees it, normalised for comparing words; no phrase crosses blocks or cells."""
+        """Text as a reader sees it, normalised for finding phrases, with each block and cell in its own line."""
         return "\n".join(map(plain, self.shown.splitlines()))
 
     @cached_property
@@ -117,7 +117,7 @@ class Document:
 
     @property
     def notes(self) -> frozenset[str]:
-        """Names of the text's footnotes."""
+        """Names of all footnotes in the text."""
         return frozenset(self._read.notes)
 
     @property
@@ -160,10 +160,11 @@ class ItemFinding:
 
 
 def finding(item: HardItem, holds: bool, reason: str, *, half: bool = False, **evidence: Any) -> ItemFinding:
-    """Builds the finding about one checklist item. `half`: the item does not hold, but at least half is present."""
+    """Builds the finding about one checklist item: grade 1 if it is met, else 0. With `half`, an item that is not met
+    gets 0.5: at least half is present."""
     return ItemFinding(item.name, 1.0 if holds else 0.5 if half else 0.0, reason, evidence)
 
 
 def listed(wrong: list[str]) -> str:
-    """Joins problems into one sentence."""
+    """Joins descriptions of problems by semicolons; beyond a limit only their number is given."""
     return "; ".join(wrong[:MAX_LISTED]) + (f"; and {len(wrong) - MAX_LISTED} more" if len(wrong) > MAX_LISTED else "")

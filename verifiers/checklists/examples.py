@@ -63,7 +63,8 @@ def examples(spec: s.ChecklistSpec, answer: str | None, try_: AskVerifier) -> Ex
 
 
 def sample(rules: str) -> Any:
-    """Returns a small value that fits a plain JSON schema, considering types, bounds and choices."""
+    """Returns a small value that should fit a JSON schema, from its types, bounds and enumerated values. Returns {} for
+    invalid schemas."""
     try:
         return _instance(json.loads(rules), 0)
     except (ValueError, RecursionError):
@@ -119,7 +120,7 @@ def sentences() -> Iterator[str]:
 
 
 def made(spec: s.ChecklistSpec) -> str:
-    """Builds a text that should meet all hard items of a checklist."""
+    """Builds a text that should meet all code-checked items of a checklist."""
     whole = any(isinstance(item, s.FormatItem) and item.format == "json" for item in spec.hard)
     for item in spec.hard:
         if isinstance(item, s.JsonItem):
@@ -131,7 +132,7 @@ def made(spec: s.ChecklistSpec) -> str:
 
 
 def _shortened(spec: s.ChecklistSpec, text: str) -> str:
-    """Joins sentences of a text so that it has no more than the checklist allows."""
+    """Joins sentences by `and` until a text has no more of them than the checklist allows."""
     most = min((i.most for i in spec.hard if isinstance(i, s.CountItem) and i.of == "sentences" and i.most), default=0)
     over = text.count(". ") + 1 - most if most else 0
     return text.replace(". ", " and ", over) if over > 0 else text
@@ -239,7 +240,7 @@ def _table(item: s.TableItem, spec: s.ChecklistSpec) -> str:
 
 
 def missing(item: s.HardItem, text: str) -> str | None:
-    """Changes a text so that it should miss one item of a checklist; None if no change is known."""
+    """Changes a text so that it should fail one item of a checklist; None if no such change is known."""
     filler = " ".join(islice(sentences(), 40, 240))
     match item:
         case s.CountItem() if item.least:
@@ -284,7 +285,8 @@ def missing(item: s.HardItem, text: str) -> str | None:
 
 
 def _without(of: str, text: str) -> str:
-    """Removes all elements of one kind, such as headings, from a text; for other kinds, returns a filler sentence."""
+    """Removes all elements of one kind, such as headings, from a text. For other kinds, replaces the text by a filler
+    sentence."""
     return re.sub(PATTERNS[of], "", text, flags=re.M) if of in PATTERNS else next(sentences())
 
 

@@ -24,7 +24,7 @@ POINT = re.compile(r"(?:^|(?<=[:;,.!?]\s)|(?<=\sand\s)|(?<=\sor\s))\((\d{1,2})\)
 def document_numbers(
     document: Document, known: Sequence[str], *, code: bool = True, marks: Collection[str] = ()
 ) -> Iterator[WrittenNumber]:
-    """Yields the numbers of a text, except cited keys and numbering. `code`: also those in code blocks."""
+    """Yields the numbers of a text, except those of citations and numbering. `code`: also those in code blocks."""
     decimals = decimals_of(document.everything)
     language = language_of(document.everything)
     for block in document.marked_blocks:
@@ -43,7 +43,7 @@ def document_numbers(
 
 
 def _labelled(number: WrittenNumber, label: tuple[str, ...]) -> WrittenNumber:
-    """Labels a table cell's number with its row and column if it states no unit or counted thing itself."""
+    """Attaches the words of row and column to a table cell's number that states no unit or counted thing itself."""
     readings = (
         tuple(one if one.unit or one.counted else replace(one, counted=label) for one in reading)
         for reading in number.readings
@@ -66,7 +66,8 @@ class Facts:
     """Numbers that a text may state: given facts, and numbers derived from them; see `NumbersItem`."""
 
     def __init__(self, facts: Iterable[Figure], derived: str, parts: Iterable[Figure] = ()) -> None:
-        """Derives the numbers that a text may state. `parts`: figures of dates, times and ranges, left alone."""
+        """Derives further numbers from given facts, as `derived` allows. `parts`: figures of dates, times and ranges,
+        from which none are derived."""
         facts = list(facts)
         base = list(dict.fromkeys((fact.value, fact.percent) for fact in facts))
         self._facts = [*facts, *parts]
@@ -100,7 +101,8 @@ class Facts:
         self._rounded: dict[tuple[bool, int], set[Fraction]] = {}
 
     def agree(self, number: WrittenNumber) -> bool:
-        """True if one reading of a written number agrees with the facts; for a loss, also with a negative sign."""
+        """True if one reading of a written number agrees with the facts. Where a loss is described, a negative fact
+        agrees as well."""
         below = [tuple(replace(one, value=-one.value) for one in reading) for reading in number.readings if number.lost]
         return any(
             all(self.hold(one) and not self._of_something_else(one) for one in reading)
@@ -108,8 +110,8 @@ class Facts:
         )
 
     def _of_something_else(self, number: Figure) -> bool:
-        """True if all facts with a number's value have another unit or count something else. A value that is also
-        derived fits any unit."""
+        """True if all facts with a number's value have another unit or count something else. False if the value can
+        also be derived."""
         if (number.value, number.percent) in self._derived or not (number.unit or number.counted):
             return False
         same = self._like(number)
@@ -120,7 +122,7 @@ class Facts:
         return any(_same_thing(fact, number) for fact in self._facts[:MOST_COMPARED])
 
     def _like(self, number: Figure) -> list[Figure]:
-        """Returns the facts with a number's value, or with one that rounds to it."""
+        """Returns the facts whose value is a given number, or rounds to it as written."""
         if number.significant < 2 or (number.value, number.percent) in self._by_value:
             return self._by_value.get((number.value, number.percent), [])
         scale = Fraction(10) ** max(-60, min(number.decimals, 50))
@@ -131,8 +133,8 @@ class Facts:
         ]
 
     def hold(self, number: Figure) -> bool:
-        """True if a number is a fact or derived from facts. Also if it is one of them rounded to the written decimals,
-        with at least two significant digits."""
+        """True if a number is a fact, is derived from facts, or is one of these rounded. A rounded one needs at least
+        two significant digits."""
         pool = self._percent if number.percent else self._plain
         if number.value in pool:
             return True
@@ -146,7 +148,7 @@ class Facts:
 
 
 def source_facts(numbers: Iterable[WrittenNumber], derived: str) -> Facts:
-    """Collects the numbers of a source as facts, in every reading and for any counted thing. Further numbers are
+    """Collects the numbers of a source as facts, in every reading, regardless of what they count. Further numbers are
     derived from the unambiguous ones if those are few."""
     whole: list[Figure] = []
     parts: list[Figure] = []
@@ -161,8 +163,8 @@ def _mean(values: Sequence[Fraction]) -> set[Fraction]:
 
 
 def is_two_of_prose(number: WrittenNumber, things: Collection[str]) -> bool:
-    """True for the bare word `two` without a unit or a counted thing among `things`; it often means `both`. `things`
-    are the words behind the facts; if they are too many to compare, it is a number."""
+    """True for the bare word `two`, which often just means `both`, unless it counts one of `things`. `things` are the
+    words after the facts' numbers; if they are too many to compare, it is a number."""
     said = number.said
     if said is None or said.significant or said.value != 2 or said.percent or said.unit or said.scale != (1, False):
         return False
@@ -170,7 +172,7 @@ def is_two_of_prose(number: WrittenNumber, things: Collection[str]) -> bool:
 
 
 def _same_thing(fact: Figure, number: Figure) -> bool:
-    """True if both numbers are followed by the same word, possibly with another ending."""
+    """True if two numbers are followed by the same word, up to its ending."""
     return any(_same_word(one, other) for one in fact.counted for other in number.counted)
 
 
@@ -181,6 +183,7 @@ def _same_word(one: str, other: str) -> bool:
 
 
 def _both_ways(scaled: Fraction, scale: Fraction) -> tuple[Fraction, Fraction]:
-    """Returns the value rounded half to even and half away from zero: both are in use."""
+    """Rounds `scaled` to a whole number both ways in use, half to even and half away from zero. Returns both divided by
+    `scale`."""
     away = (abs(scaled) + Fraction(1, 2)).__floor__() * (1 if scaled >= 0 else -1)
     return round(scaled) / scale, away / scale

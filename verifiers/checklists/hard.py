@@ -63,7 +63,8 @@ class Alarm:
 
 
 def alarms(spec: ChecklistSpec, document: Document) -> Iterator[Alarm]:
-    """Yields alarms about a text that copies, repeats itself or stuffs keywords, unless the spec allows that."""
+    """Yields alarms about a text that copies the question, repeats itself or stuffs keywords. Alarms that the checklist
+    allows are left out."""
     found = [_copy(spec, document)]
     if not document.data:
         found += [_repetition(document), _stuffing(spec, document)]
@@ -71,7 +72,7 @@ def alarms(spec: ChecklistSpec, document: Document) -> Iterator[Alarm]:
 
 
 def is_data(spec: ChecklistSpec, text: str) -> bool:
-    """True if the text must be JSON and looks like it: then it is data, not prose that could be padded."""
+    """True if a checklist requires JSON and the text begins like JSON, so that checks of prose do not apply."""
     whole = any(
         (isinstance(item, item_types.FormatItem) and item.format == "json")
         or (isinstance(item, item_types.JsonItem) and item.within == "whole")
@@ -81,7 +82,7 @@ def is_data(spec: ChecklistSpec, text: str) -> bool:
 
 
 def keywords(spec: ChecklistSpec) -> tuple[str, ...]:
-    """Returns the phrases that a checklist's hard items require, normalised for comparing words."""
+    """Returns the phrases that the code-checked items of a checklist require, normalised for comparison."""
     return tuple(dict.fromkeys(plain(phrase) for item in spec.hard for phrase in item.wanted))
 
 
@@ -105,8 +106,8 @@ def _repetition(document: Document) -> Alarm | None:
 
 
 def _stuffing(spec: ChecklistSpec, document: Document) -> Alarm | None:
-    """Returns an alarm for keyword stuffing, or None. Stuffing is a sentence mostly of keywords, a long run of words
-    with keywords but without function words, or a text mostly of keywords."""
+    """Returns an alarm if a text strings keywords together; else None. That is a sentence mostly of keywords, a long
+    run of words with keywords but without function words, or a text mostly of keywords."""
     wanted = keywords(spec)
     single = {word for phrase in wanted for word in words(phrase)}
     blocks = document.of(*PROSE)
@@ -130,13 +131,14 @@ def _stuffing(spec: ChecklistSpec, document: Document) -> Alarm | None:
 
 
 def _runs_of_words(text: str, known: bool) -> list[str]:
-    """Splits a text at punctuation if its function words are `known`; otherwise returns only unpunctuated text."""
+    """Splits a text at punctuation. If its language's function words are not `known`, returns nothing for a text with
+    punctuation."""
     runs = MARKS.split(text)
     return runs if known or len(runs) == 1 else []
 
 
 def _copy(spec: ChecklistSpec, document: Document) -> Alarm | None:
-    """Returns an alarm if the question, or the checklist's own words, are used as the answer."""
+    """Returns an alarm if a text is the question, or mostly copies the question and the checklist; else None."""
     if spec.question and plain(document.raw) == plain(spec.question):
         return Alarm("copy", "is the question itself", {})
     runs, given = _runs(words(plain(document.shown))), _given(spec)
@@ -172,7 +174,8 @@ class HardVerifier:
     version = CHECKLIST.version
 
     def check(self, spec: ChecklistSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for items that decide nothing. With `prove`, also for one that an empty answer fulfils."""
+        """Raises SpecError for a checklist whose items cannot decide anything or conflict. With `prove`, also if an
+        empty answer would meet it."""
         if not spec.hard:
             raise SpecError(
                 "a checklist needs a hard item: a judge alone decides nothing",
@@ -227,14 +230,14 @@ class HardVerifier:
 
 
 def earned_share(items: tuple[HardItem, ...], findings: list[ItemFinding]) -> float:
-    """Returns the mean grade of a checklist's findings, weighted by item."""
+    """Returns the mean grade over a checklist's items, weighted by each item's weight."""
     total = sum(item.weight for item in items)
     return sum(item.weight * finding.grade for item, finding in zip(items, findings, strict=True)) / total
 
 
 def bounded(findings: list[ItemFinding]) -> list[dict[str, Any]]:
-    """Returns a checklist's findings as evidence within MAX_EVIDENCE. Drops first the evidence of items that hold, then
-    all evidence, then truncates reasons."""
+    """Returns a checklist's findings as evidence of limited size. Drops first the evidence of items that are met, then
+    all evidence, then shortens reasons."""
     shown = [
         {**finding.shown(), "name": escaped(finding.name)[:100], "reason": finding.reason[:1_000]}
         for finding in findings

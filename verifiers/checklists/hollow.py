@@ -48,7 +48,7 @@ AROUND = re.compile(
 
 
 def is_gap_mark(said: str) -> bool:
-    """True if a normalised text is a placeholder, such as `to be written`, and nothing else."""
+    """True if a normalised text is nothing but a placeholder, such as `to be written`."""
     said = said.strip(" .…!()[]*_-:")
     return any(GAP.fullmatch(one) for one in (said, AROUND.sub("", said)))
 
@@ -70,7 +70,7 @@ COMMENT = re.compile(r"\s*(?://|#(?!\w|\[|!)|--|/\*|\*(?:\s|/|$)|<!--|;|%).*|\s*
 
 
 def section_text(blocks: Sequence[MarkdownBlock], at: int) -> str:
-    """Returns the text of the section under a heading, normalised for comparing words, subsections included."""
+    """Returns the normalised text of the section under heading number `at`, subsections included."""
     said: list[str] = []
     for block in blocks[at + 1 :]:
         if block.kind == "heading":
@@ -82,7 +82,7 @@ def section_text(blocks: Sequence[MarkdownBlock], at: int) -> str:
 
 
 def is_gap(text: str, heading: str = "") -> bool:
-    """True if a section, item or cell is empty, repeats its heading, or is a placeholder."""
+    """True if the content of a section, item or cell is empty, repeats its heading, or is a placeholder."""
     own = own_words(text, heading)
     echo = words(plain(text)) in ([], words(plain(heading)))
     announced = own <= ANNOUNCING and not own.isdisjoint(PARTS)
@@ -90,19 +90,19 @@ def is_gap(text: str, heading: str = "") -> bool:
 
 
 def own_words(text: str, heading: str) -> frozenset[str]:
-    """Returns the words of a section that are not in its heading."""
+    """Returns the words of a section that do not occur in its heading."""
     return frozenset(words(plain(text))) - set(words(plain(heading)))
 
 
 def empty_columns(rows: Sequence[Sequence[str]]) -> Iterable[int]:
-    """Returns the indices of a table's columns in which no row has content."""
+    """Returns the indices of the columns of a table in which no row has content."""
     return (
         at for at in range(len(rows[0]) if rows else 0) if all(_says_nothing(row[at]) for row in rows if at < len(row))
     )
 
 
 def _says_nothing(cell: str) -> bool:
-    """True for an empty cell. A tick or a star is content, a dash is not."""
+    """True for a table cell without content: empty, a dash or a placeholder. A tick or a star is content."""
     return NO_SIGN.fullmatch(cell) is not None or (bool(words(cell)) and is_gap(cell))
 
 

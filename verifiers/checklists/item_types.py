@@ -41,14 +41,14 @@ class ItemData(SpecData):
 
     @abstractmethod
     def lines(self) -> Iterator[str]:
-        """Yields lines that describe a checklist item in words; those after the first continue it."""
+        """Yields lines that describe a checklist item in words; the first line stands alone, others add details."""
 
     def faults(self, sources: Sources) -> Faults:
         yield from ()
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Phrases that a text must contain to meet the item."""
+        """Phrases that a text must contain to meet a checklist item; empty for items of another kind."""
         return ()
 
 

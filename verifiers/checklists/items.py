@@ -58,7 +58,7 @@ def _said(text: str) -> str:
 
 
 def character_count(text: str) -> int:
-    """Counts characters, with white space collapsed and runs of one sign cut to three."""
+    """Counts the characters of a text; white space counts once, and a repeated character at most three times."""
     return len(RUN.sub(r"\1\1\1", " ".join(text.split())))
 
 
@@ -90,13 +90,15 @@ def decide_item(item: spec.HardItem, document: Document, sources: spec.Sources) 
 
 
 def band(found: int, target: int, tolerance: float, fall: float) -> float:
-    """Length reward of ACE-RL: 1 within the tolerance, then falling linearly to 0 over the next `fall`."""
+    """Computes the length reward of ACE-RL from the relative deviation of a length. It is 1 within `tolerance`, then
+    falls linearly to 0 over the next `fall`."""
     off = Fraction(abs(found - target), target) - Fraction(str(tolerance))
     return 1.0 if off <= 0 else float(max(Fraction(0), 1 - off / Fraction(str(fall))))
 
 
 def in_part(found: int, asked: int) -> bool:
-    """True if at least half of several required elements is present: ACE-RL's grade between full and none."""
+    """True if at least half of several required elements are present, for ACE-RL's middle grade. False if only one is
+    required."""
     return asked > 1 and 2 * found >= asked
 
 
@@ -144,7 +146,7 @@ def _words(item: spec.WordsItem, document: Document) -> ItemFinding:
 
 
 def _spelled_out(naked: str, spread: str) -> bool:
-    """True if a text's spaced-out letters spell a word; a one-letter word may stand before it."""
+    """True if a text's letter-by-letter words, in `spread`, contain a word. A short word must be a whole one."""
     return naked in spread if len(naked) >= 4 else whole_words(naked).search(spread) is not None
 
 
@@ -171,7 +173,8 @@ def _pattern(item: spec.PatternItem, document: Document) -> ItemFinding:
 
 
 def _faces(pattern: str, document: Document) -> Iterator[str]:
-    """Yields the forms of a text to match a pattern against: as written and, unless it names line ends, as shown."""
+    """Yields the forms of a text in which to search a pattern. These are the raw text and, unless the pattern uses `^`
+    or `$`, the visible text."""
     yield document.raw
     if not re.search(r"[\^$]", pattern):
         yield visible(document.raw)
@@ -179,7 +182,7 @@ def _faces(pattern: str, document: Document) -> Iterator[str]:
 
 
 def _is_shown(found: str, seen: str, sites: str) -> bool:
-    """True if a reader of the text sees a pattern's match. Words must be visible; the rest counts as written."""
+    """True if the match of a pattern is visible to a reader. Markup counts as written."""
     return MARKUP.search(found) is not None or plain(html.unescape(found)) in seen or found in sites
 
 

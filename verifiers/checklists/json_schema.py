@@ -30,7 +30,7 @@ PATTERN_HINT = "Write patterns as ECMA-262 reads them with its flag u: see json-
 
 
 def read_json(text: str) -> Any:
-    """Parses RFC 8259 strictly, with exact decimals. Raises NotJsonError."""
+    """Parses a text strictly as JSON (RFC 8259), with exact decimals. Raises NotJsonError if it is not JSON."""
     return strict_json.read(text, BOUNDS, parse_float=_decimal)
 
 
@@ -46,10 +46,8 @@ class Pattern:
 
 
 def ecma(pattern: Any) -> regress.Regex:
-    r"""Compiles a JSON schema's pattern with flag `u`; a needlessly escaped character (`\-`, `\@`) is literal.
-
-    Raises ValueError.
-    """
+    r"""Compiles a JSON schema's pattern as ECMA-262, with flag `u`; a needlessly escaped character (`\-`, `\@`) is
+    literal. Raises ValueError if the pattern is invalid."""
     if not isinstance(pattern, str):
         raise ValueError("a pattern must be text")
     plain = ESCAPED.sub(lambda sign: sign[0] if sign[1] in SYNTAX else f"\\x{ord(sign[1]):02x}", pattern)
@@ -69,7 +67,8 @@ def _is_pattern(value: str) -> bool:
 
 @lru_cache(maxsize=64)
 def validator(rules: str) -> jsonschema_rs.Validator:
-    """Builds the validator of a JSON schema. Fetches nothing: a reference that leaves the schema raises SpecError."""
+    """Builds the validator of a JSON schema without fetching anything. Raises SpecError for an invalid schema, or a
+    reference outside it."""
     try:
         schema = read_json(rules)
     except NotJsonError as error:
@@ -98,8 +97,8 @@ def validator(rules: str) -> jsonschema_rs.Validator:
 
 
 def faults_of(rules: str, value: Any) -> list[tuple[str, str]]:
-    """Returns each place where a value violates a JSON schema, and the rule: `$.a[2]`, `type`. Sorted; raises SpecError
-    and NotJsonError."""
+    """Returns the violations of a JSON schema by a value, sorted, each as place and keyword: `$.a[2]`, `type`. Raises
+    SpecError for an invalid schema, NotJsonError for a value that JSON cannot express."""
     checker = validator(rules)
     try:
         faults = list(checker.iter_errors(value))
@@ -115,7 +114,7 @@ def _path(parts: list[str | int]) -> str:
 
 
 def _found(schema: Any, *names: str) -> list[Any]:
-    """Returns the values of these keywords, anywhere in a JSON schema."""
+    """Returns the values of the given keywords wherever they occur in a JSON schema."""
     found, waiting = [], [schema]
     while waiting:
         part = waiting.pop()

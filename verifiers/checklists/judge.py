@@ -42,8 +42,8 @@ class SoftGrade:
 
 
 def grade_of(judge: Judge, point: str, question: str, text: str) -> SoftGrade:
-    """Asks a model judge for a text's grade on one point, once per order of the grades. Returns the most likely grade,
-    the lower one of a tie. Raises JudgeError."""
+    """Asks a model judge to grade a text on one point, once for each order of the grades. Returns the most likely
+    grade, the lower one of a tie. Raises JudgeError if the judge fails."""
     asked = [_probabilities(judge, prompt(point, question, text, order), order) for order in ORDERS]
     mean = tuple(sum(column) / len(asked) for column in zip(*asked, strict=True))
     picks = [_best(probabilities) for probabilities in asked]
@@ -62,7 +62,7 @@ def _probabilities(judge: Judge, asked: str, order: Sequence[int]) -> tuple[floa
 
 
 def _best(probabilities: Sequence[float]) -> int:
-    """Returns the index of the most likely grade; the lower one of a tie, up to rounding."""
+    """Returns the index of the largest probability; the first one of a tie, up to rounding."""
     most = max(probabilities)
     return next(at for at, share in enumerate(probabilities) if share >= most - 1e-9)
 

@@ -8,7 +8,7 @@ from verifiers.contract.kinds import AnswerForm, Kind, KindOption, Lazy
 
 
 def judged(spec: Any) -> bool:
-    """True if a model grades a part of the spec."""
+    """True if the spec has items that a model must grade."""
     return bool(spec.soft)
 
 

@@ -33,8 +33,8 @@ MAX_NESTING = 60
 
 
 def _footnotes(state: StateCore) -> None:
-    """Records the position of each footnote, and which are duplicated or not cited from visible text. The parser loses
-    this when it moves footnotes to the end. A citation from a cited footnote counts."""
+    """Records for each footnote its position, if it is duplicated, and if visible text cites it. The parser loses this
+    when it moves footnotes to the end. A citation from a cited footnote counts."""
     written: Counter[str] = Counter()
     cites: dict[str, set[str]] = {}
     within = [""]
@@ -102,17 +102,17 @@ ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"'\u201d)\]}\ue000-\ue006]+", r
 
 
 def unmarked(text: str) -> str:
-    """Removes footnote references, and this module's markers of raised text and code, from a block's text."""
+    """Removes footnote references and internal markers (of raised text and inline code) from a block's text."""
     return MARKS.sub("", NOTE.sub("", text))
 
 
 def marked(text: str) -> str:
-    """Writes a block's footnote references as `[^name]`, and raised and lowered numbers in Unicode."""
+    """Formats a block's text: footnote references as `[^name]`, raised and lowered numbers in Unicode."""
     return MARKS.sub("", OFF_LINE.sub(_off_line, NOTE.sub(r"[^\1]", text)))
 
 
 def quotable(text: str) -> str:
-    """Formats a block's text as `marked` does, with a blank mark for inline code."""
+    """Formats a block's text with footnote references as `[^name]`, and inline code replaced by a mark."""
     return marked(CODE_SPAN.sub(" ` ", text))
 
 
@@ -258,7 +258,8 @@ class MarkdownReader:
                         self.blocks.append(MarkdownBlock(kind, text, name=named, quoted=quotes > 0))
 
     def _line(self, token: Token, text: str) -> str:
-        """Returns a token's text in one line, without web addresses and ignorable characters; records both."""
+        """Returns the text of a parsed piece in one line. Web addresses are taken out and recorded; ignorable
+        characters are removed."""
         self._shown.append((token.map[0] if token.map else 0, unmarked(text)))
         self.addresses += ADDRESS.findall(CODE_SPAN.sub(" ", text))
         self.sites += SITE.findall(ADDRESS.sub(" ", CODE_SPAN.sub(" ", text)))
@@ -266,7 +267,8 @@ class MarkdownReader:
         return " ".join(BLANKS.split(shown.strip()))
 
     def _fault(self, ground: Unreadable, lines: list[int] | None, sign: str, what: str) -> None:
-        """Records a place that cannot be read: the first one of `sign` within these lines, or else anywhere."""
+        """Records that a text cannot be read at the first occurrence of `sign` within the given lines, or else
+        anywhere."""
         start, end = lines or (0, len(self._lines))
         near = (
             at
@@ -277,7 +279,7 @@ class MarkdownReader:
         self.faults.append(TextFault(ground, at + 1, max(0, self._lines[at].find(sign)) + 1, what))
 
     def _width(self, lines: list[int] | None, columns: int) -> int:
-        """Returns the number of cells written in a table row; surplus cells are a fault."""
+        """Returns the number of cells written in a table row. More cells than columns are recorded as unreadable."""
         line = self._lines[lines[0]] if lines else ""
         cells = escapedSplit(re.sub(r"^[\s>]*\|?|\|?\s*$", "", line))
         if len(cells) > columns:
@@ -296,7 +298,7 @@ class MarkdownReader:
         return MarkdownBlock("code", visible(token.content.removesuffix("\n")), language=language, closed=closed)
 
     def _html(self, token: Token) -> str:
-        """Returns the text of an HTML block; tags that are not allowed are faults."""
+        """Returns the visible text of an HTML block. Tags that are not allowed are recorded as unreadable."""
         self.marked = True
         beside = MARKUP.search(TAG.sub("", token.content))
         if beside:
@@ -309,7 +311,7 @@ class MarkdownReader:
         return self._line(token, html.unescape(shown))
 
     def _nest(self, tags: list[str], lines: list[int] | None) -> None:
-        """Records a fault for a tag inside itself or left open: repeatedly shrunk text is unreadable."""
+        """Records HTML tags inside themselves, or left open, as unreadable: text shrunk repeatedly is invisible."""
         opened: set[str] = set()
         for tag in tags:
             name = tag.strip("</>").lower()

@@ -97,7 +97,8 @@ class Quotation:
     """True if the surrounding sentence denies the quotation."""
 
     def of(self, least: int) -> list[str]:
-        """Returns the possible texts of a quotation with at least `least` words, or an empty list."""
+        """Returns the possible texts of a quotation whose end is unclear, if they have `least` words; else an empty
+        list."""
         texts = [text for text in (self.text, *self.longer) if _size(text) >= least]
         if self.unattributed is None or not texts:
             return texts
@@ -105,7 +106,7 @@ class Quotation:
 
 
 def _size(text: str) -> float:
-    """Length in words; a character of an unspaced script counts half."""
+    """Returns the length of a text in words; a character of a script without spaces counts half."""
     return sum(0.5 if len(word) == 1 and not is_bounded(word) else 1.0 for word in words(text))
 
 
@@ -147,7 +148,7 @@ def _set_apart(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[
 
 
 def _without(text: str, start: int, end: int, cited: list[Cited], known: Sequence[str]) -> str:
-    """Returns part of a text with the citations of known sources left out."""
+    """Returns a part of a text from which citations of known sources are removed."""
     kept = []
     for place in cited_within(cited, start, end):
         if place.end <= end and set(place.keys) <= set(known):
@@ -157,7 +158,7 @@ def _without(text: str, start: int, end: int, cited: list[Cited], known: Sequenc
 
 
 def _marked(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[Quotation]:
-    """Yields the quotations between quotation marks in one block."""
+    """Yields the quotations in quotation marks within one block of text."""
     at = 0
     while (opened := OPENS.search(text, at)) is not None:
         at = start = opened.end()
@@ -170,7 +171,7 @@ def _marked(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[Quo
 
 
 def _ends(text: str, at: int, start: int, mark: str) -> list[int]:
-    """Returns possible ends of the quotation that a quotation mark opens; empty if it opens none."""
+    """Returns the positions where a quotation may end that a quotation mark opens; empty if the mark opens none."""
     if mark in DOUBLE:
         if mark == '"' and text[at - 1 : at].isdigit() and not text[start : start + 1].isalpha():
             return []  # inches
@@ -191,7 +192,8 @@ def _begins(text: str, at: int) -> bool:
 
 
 def _single_ends(text: str, start: int) -> list[int]:
-    """Returns the first end of a single-quoted text, and later ones if earlier ones may be plural apostrophes."""
+    """Returns the possible ends of a text in single quotation marks. There are several if a mark may be an apostrophe,
+    as in `dogs'`."""
     ends: list[int] = []
     for found in SINGLE_ENDS.finditer(text, start, start + LONGEST_SINGLE):
         if ends and OPENS.search(text, start, found.start()):
@@ -203,7 +205,8 @@ def _single_ends(text: str, start: int) -> list[int]:
 
 
 def same_text(text: str) -> str:
-    """Normalises a text for verbatim comparison: one style of quotation mark and dash, single blanks, case kept."""
+    """Normalises a text for verbatim comparison. Unifies quotation marks, dashes and blanks, and drops note numbers;
+    case is kept."""
     normal = unicodedata.normalize("NFKC", visible(re.sub(r"\[\^[^\]]*\]|[⁰¹²³⁴-⁹]+", "", text)))
     normal = re.sub("[“”„‟«»‹›「」『』❝❞〝〞〟]|``|''", '"', normal)
     normal = re.sub("(?<=\\w)[‘’‛ʼ](?=\\w)", "'", re.sub("[‘’‚‛❛❜]", "’", normal)).replace("’", '"')
@@ -212,8 +215,9 @@ def same_text(text: str) -> str:
 
 
 def is_verbatim(quotation: str, sources: Sequence[str], denied: bool = True) -> bool:
-    """True if one of the sources (in `same_text` form) has the quotation. Omissions (`...`) must be marked and in
-    order. A statement that a source negates must be `denied` in the text as well."""
+    """True if a quotation occurs word for word in one of the sources, which are given in `same_text` form. Omissions
+    (`...`) must be marked and in order. What the source negates counts only if `denied`, that is if the text denies it
+    as well."""
     parts = [part.strip(" ,.;:\"'") for part in OMITTED.split(same_text(quotation))]
     parts = [part for part in parts if part]
     if not parts or any(len(words(part)) < 2 for part in parts[1:]):
@@ -250,9 +254,9 @@ def _may_stand(source: str, at: int, found: re.Match[str], first: bool, denied: 
 
 
 def _loosely(part: str) -> str:
-    """Builds a regular expression for part of a quotation, in which square brackets match what an editor may change.
-    Brackets stand for another ending, a few inserted words or a pronoun. The other words must match; only the case of
-    the first letter may differ."""
+    """Builds a regular expression for part of a quotation, allowing for an editor's square brackets. A bracket matches
+    what it replaces: another word ending, a few inserted words or a pronoun. All other words must match; only the case
+    of the first letter may differ."""
     pieces, at = [], 0
     for inserted in INSERTED.finditer(part):
         before = part[at : inserted.end(1)].rstrip()
@@ -271,7 +275,7 @@ def _loosely(part: str) -> str:
 
 
 def _literal(text: str, *, first: bool = False) -> str:
-    """Builds a regular expression that matches a text itself; bracketed letters, and with `first` the first letter,
+    """Builds a regular expression that matches a given text. Bracketed letters, and with `first` the first letter,
     match in either case."""
     pieces = re.split(r"\[(\w)\]", text)
     said = [_letter(piece) if at % 2 else re.escape(piece) for at, piece in enumerate(pieces)]

@@ -48,7 +48,7 @@ def solvers(spec: ChecklistSpec, _question: str, _files: bool) -> list[Solver]:
 
 
 def _schema(spec: ChecklistSpec) -> Any:
-    """Returns the JSON schema of the only item that requires the whole text as JSON, or None."""
+    """Returns the JSON schema that a checklist requires of the whole text; None if there is not exactly one."""
     items = [item for item in spec.items if isinstance(item, JsonItem) and item.within == "whole"]
     if len(items) != 1:
         return None
@@ -60,7 +60,8 @@ def _schema(spec: ChecklistSpec) -> Any:
 
 
 def instance(schema: Any, question: str, name: str = "the value", depth: int = 0) -> Any:
-    """Returns the value that a JSON schema determines, with names resolved from the question. Raises OpenPlace."""
+    """Builds the only value that a JSON schema and a question determine; fields take the question's values for their
+    names. Raises OpenPlace for a field that neither determines."""
     if not isinstance(schema, dict) or depth > MOST_DEPTH:
         raise OpenPlace(name)
     if "const" in schema:
@@ -85,7 +86,8 @@ def instance(schema: Any, question: str, name: str = "the value", depth: int = 0
 
 
 def _named(name: str, question: str) -> Any:
-    """Returns the question's value for a name: `year = 1815`, `"name": "Ada"`. Raises OpenPlace."""
+    """Finds the value that a question gives for a name: `year = 1815`, `"name": "Ada"`. Raises OpenPlace if it gives
+    none."""
     found = re.search(NAMED.replace("{key}", re.escape(name)), question)
     if found is None:
         raise OpenPlace(name)

@@ -29,7 +29,7 @@ LONGEST_ENDING = 3
 
 
 def sum_fault(cells: Sequence[str], decimals: Decimals, column: str) -> str:
-    """Returns the reason why a column's last cell is not the sum of the others, or an empty text."""
+    """Returns the reason why a table column's last cell is not the sum of those above; empty if it is."""
     if len(cells) < 2:
         return f"{column!r} has nothing to add up"
     read = [number for cell in cells if (number := figure(cell, decimals)) is not None]
@@ -52,13 +52,13 @@ def _is_plain(cell: str) -> bool:
 
 
 def _rest(cell: str, number: Figure) -> tuple[str, ...]:
-    """Returns the words of a table cell beside its number."""
+    """Returns the words in a table cell that stand beside its number, such as a unit."""
     beside = plain(cell).replace(plain(number.text).removeprefix("-"), " ")
     return tuple(words(re.sub(r"[\d.,'’]+", " ", beside)))
 
 
 def _is_one(first: tuple[str, tuple[str, ...]], second: tuple[str, tuple[str, ...]]) -> bool:
-    """True if two cells have the same unit, or the same words up to their endings."""
+    """True if two table cells have the same unit or, without units, the same words up to endings."""
     (unit, rest), (other_unit, other_rest) = first, second
     if unit and other_unit:
         return unit == other_unit
@@ -79,7 +79,7 @@ OVER_NAMES = (ast.Compare, ast.BoolOp, ast.Subscript, ast.Attribute, ast.Formatt
 
 
 def is_idle_python(tree: ast.Module) -> bool:
-    """True if the code neither does nor defines anything."""
+    """True if a Python module neither defines anything nor does anything when run."""
     nodes = list(ast.walk(tree))
     within = {id(part) for node in nodes if isinstance(node, DEFINITIONS) for part in ast.walk(node)}
     known = set(dir(builtins)) | {name for node in nodes for name in _defined(node)}

@@ -29,7 +29,7 @@ Decide = Callable[[ChecklistSpec, str, float], Verdict]
 
 
 def conductor(parts: ConductorParts) -> ChecklistVerifier:
-    """Builds the checklist verifier, with these parts' text worker for hard items and their judge for soft ones."""
+    """Builds the checklist verifier, with a text worker for items checked by code and a model judge for the others."""
     return ChecklistVerifier(parts.service().verify, parts.judge)
 
 
@@ -45,15 +45,16 @@ class ChecklistVerifier:
         self._hard = HardVerifier()
 
     def check(self, spec: ChecklistSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for items that decide nothing. With `prove`, also for one that an empty answer fulfils."""
+        """Raises SpecError for a checklist whose items cannot decide anything. With `prove`, also if an empty answer
+        would meet it."""
         self._hard.check(spec, prove=prove)
 
     def close(self) -> None:
         """No-op: this verifier holds no resources."""
 
     def verify(self, spec: ChecklistSpec, submission: str, seconds: float) -> Verdict:
-        """Verifies a text against a checklist, and adds its soft items' grades. `seconds` limits the hard part; the
-        judge is asked only if the hard part passes or earns credit."""
+        """Verifies a text against a checklist; a model judge then grades the items that code cannot decide. `seconds`
+        limits the part done by code; the judge is asked only if that part passes or earns credit."""
         verdict = self._decide(spec, submission, seconds)
         if not spec.soft or not verdict.score:
             return verdict

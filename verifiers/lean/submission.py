@@ -108,7 +108,7 @@ def _theorem(statement: LeanStatement, submission: str, body: Sequence[LeanToken
 
 
 def _in_order(own: Iterable[Command], wanted: Iterable[Command]) -> list[Command]:
-    """Returns the submission's commands that repeat wanted ones, in order; some may be missing."""
+    """Returns the commands of a submission that repeat commands of `wanted` in the same order; some may be missing."""
     places: dict[tuple[str, ...], list[int]] = {}
     for at, command in enumerate(wanted):
         places.setdefault(command.says, []).append(at)

@@ -177,7 +177,8 @@ def _version(root: Path, olean: Path) -> str:
 
 
 def _wanted(project: Path) -> str:
-    """Returns the toolchain that a project's `lean-toolchain` names; empty for a channel, which may be any version."""
+    """Returns the Lean version that a project's file `lean-toolchain` pins. Empty without the file, or for a channel
+    such as `stable`."""
     try:
         named = (project / "lean-toolchain").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

@@ -52,7 +52,7 @@ class SolverFinding:
 
 
 def tools() -> dict[str, str]:
-    """Returns the installed SMT solvers with their versions. Starts nothing."""
+    """Returns the versions of the installed SMT solvers by name, without starting one."""
     return SMT.tool_versions
 
 
@@ -74,7 +74,8 @@ class Bench:
         return importlib.import_module("verifiers.smt.cvc5_solver").Cvc5(self._effort)
 
     def look(self, assertions: Sequence[Term]) -> SolverFinding:
-        """Asks the solvers if all assertions can hold together. Raises SolverBroke and OutOfMemory."""
+        """Asks the solvers if all assertions can hold together, or if that is impossible. Raises SolverBroke if a
+        solver fails or they contradict each other, OutOfMemory if one runs out of memory."""
         asked = functions(assertions)
         first: SolverAnswer = self._z3.check(assertions, asked)
         if first.satisfiable is Satisfiable.YES:
@@ -95,7 +96,7 @@ class Bench:
         return SolverFinding(Possible.UNKNOWN, answers, exhausted=first.exhausted)
 
     def core(self, labelled: Mapping[str, Term]) -> list[str]:
-        """Returns names of assertions that cannot hold together; all names if no core is found."""
+        """Returns the names of some assertions that cannot hold together; all names if Z3 finds no such subset."""
         found: list[str] | None = self._z3.core(labelled)
         return list(labelled) if found is None else found
 
@@ -117,7 +118,7 @@ class Bench:
         return {**known, "text": text} if len(text) <= MAX_PROOF else known
 
     def agree(self, term: Term, holds: bool) -> None:
-        """Raises SolverBroke if Z3's simplifier contradicts our arithmetic about a term's truth."""
+        """Raises SolverBroke if Z3's simplifier contradicts our own evaluation of a term, which gave `holds`."""
         found: bool | None = self._z3.simplified(term)
         if found is not None and found is not holds:
             raise SolverBroke("Z3 and our own arithmetic contradict each other about values")

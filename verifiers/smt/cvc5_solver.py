@@ -51,7 +51,7 @@ class Cvc5(Translation):
         self._effort = max(1_000, effort // EFFORT_SHARE)
 
     def check(self, assertions: Sequence[Term]) -> SolverAnswer:
-        """Asks cvc5 if all assertions can hold together. Raises OutOfMemory."""
+        """Asks cvc5 if all assertions can hold together; the answer is yes, no or unknown. Raises OutOfMemory."""
         if _may_not_end(assertions):
             return SolverAnswer(Satisfiable.UNKNOWN, why="integer parts of nonlinear terms")
         try:
@@ -73,7 +73,7 @@ class Cvc5(Translation):
         return SolverAnswer(Satisfiable.UNKNOWN, why=why, exhausted="OUT" in why)
 
     def proof(self, assertions: Sequence[Term]) -> str | None:
-        """Returns cvc5's proof, in the calculus CPC, that the assertions are unsatisfiable, or None."""
+        """Returns cvc5's proof, in the calculus CPC, that the assertions are unsatisfiable; None if cvc5 finds none."""
         try:
             solver = cvc5.Solver(self._manager)
             solver.setOption("rlimit", str(self._effort))
@@ -149,7 +149,7 @@ class Cvc5(Translation):
 
 
 def _logic(assertions: Sequence[Term]) -> str:
-    """Returns the SMT-LIB logic of claims within one theory, that cvc5 treats specially; empty for any other."""
+    """Returns the name of the SMT-LIB logic for assertions of one theory without quantifiers; empty for others."""
     sorts: set[str] = set()
     linear = True
     for term in walk(assertions):
@@ -174,13 +174,13 @@ def _nonlinear(term: Term) -> bool:
 
 
 def _may_not_end(assertions: Sequence[Term]) -> bool:
-    """True if reals are rounded beside nonlinear terms: there cvc5 1.4 has loops that no limit of its own ends."""
+    """True if assertions round reals and also have nonlinear terms: there cvc5 1.4 may loop, despite its limits."""
     found = list(walk(assertions))
     return any(term.op in ("is_int", "to_int") for term in found) and any(map(_nonlinear, found))
 
 
 def _failed(message: str) -> SolverAnswer:
-    """Converts a solver's failure message to the answer `unknown`. Raises OutOfMemory."""
+    """Converts a solver's error message to the answer `unknown`. Raises OutOfMemory if the message is about memory."""
     if "memory" in message or "bad_alloc" in message:
         raise OutOfMemory(escaped(message))
     return SolverAnswer(Satisfiable.UNKNOWN, why=escaped(message))

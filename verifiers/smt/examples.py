@@ -66,7 +66,7 @@ def _entailed(spec: SmtSpec, nodes: list[Node], try_: AskVerifier) -> ExampleRep
 
 
 def _witnessed(tried: CheckedExample) -> CheckedExample:
-    """Adds the values of a counterexample to an example's reason."""
+    """Appends the values of a counterexample, if the verdict has one, to the reason in a tried example."""
     seen = tried.evidence.get("counterexample")
     values = ", ".join(f"{name} = {value}" for name, value in seen.items()) if isinstance(seen, dict) else ""
     return tried._replace(reason=f"{tried.reason}: {values}") if values else tried
@@ -78,13 +78,13 @@ def _claim(spec: SmtSpec, what: str, nodes: list[Node]) -> ExampleInput:
 
 
 def _in_one_line(nodes: list[Node], goal: str) -> str:
-    """Renders a claim's assumptions and goal in one line."""
+    """Renders the assumptions and the goal of an SMT-LIB claim in one line."""
     assumed, what = split(parts_of(nodes).asserted, goal)
     return f"{'; '.join(term(node) for _, node in assumed)}  |=  {term(what) if what is not None else ''}"
 
 
 def _stronger(spec: SmtSpec, nodes: list[Node]) -> Iterator[tuple[str, list[Node]]]:
-    """Yields changed claims that say more, or assume less, with a description of the change."""
+    """Yields variants of a claim that assert more or assume less, each with a description of the change."""
     asserted = _asserted(nodes)
     if not asserted:
         return
@@ -112,7 +112,7 @@ def _stronger(spec: SmtSpec, nodes: list[Node]) -> Iterator[tuple[str, list[Node
 
 
 def _strengthened(goal: Node) -> Iterator[tuple[str, Node]]:
-    """Yields goals that imply this one, each with a description of the change."""
+    """Yields goals that imply the given goal, each with a description of the change."""
     match goal:
         case Form((Atom("symbol", "=>"), _, *rest)):
             yield "without its condition", rest[-1]
@@ -136,7 +136,8 @@ def _strengthened(goal: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _fills(spec: SmtSpec, nodes: list[Node]) -> Iterator[ExampleInput]:
-    """Yields example submissions that fill all holes of a claim with constants."""
+    """Yields two example submissions that define every hole of a claim as a constant. Yields none if a hole's sort has
+    no known constants."""
     declared = _named(nodes)
     for choice in (0, 1):
         lines = []
@@ -166,7 +167,8 @@ def _terms(spec: SmtSpec, nodes: list[Node]) -> Iterator[ExampleInput]:
 
 
 def _changes(node: Node, *, swap: bool) -> Iterator[tuple[str, Node]]:
-    """Yields an SMT-LIB term with one change: another operator or number or, with `swap`, another order."""
+    """Yields variants of an SMT-LIB term with one change: another operator or number or, with `swap`, arguments
+    exchanged."""
     match node:
         case Form((Atom("symbol", name), *rest)):
             if swap and name in COMMUTES and len(rest) == 2 and rest[0] != rest[1]:
@@ -185,7 +187,8 @@ def _changes(node: Node, *, swap: bool) -> Iterator[tuple[str, Node]]:
 
 
 def _values(spec: SmtSpec, nodes: list[Node], found: list[ExampleInput], try_: AskVerifier) -> ExampleReport:
-    """Submits values that satisfy all of a claim's assertions, and values that satisfy all but one; reports both."""
+    """Submits values that satisfy all assertions of a claim, and values that satisfy all but one. The solver finds
+    them; returns the report on both."""
     plain = [node for node in nodes if head(node) not in ("minimize", "maximize", "check-sat")]
     asserted = _asserted(plain)
     questions = [("values that make all of it true", [*plain, _assertion(Atom("symbol", "false"), GOAL)])]
@@ -215,7 +218,8 @@ def _values(spec: SmtSpec, nodes: list[Node], found: list[ExampleInput], try_: A
 
 
 def _better(spec: SmtSpec, nodes: list[Node], tried: list[CheckedExample], try_: AskVerifier) -> list[CheckedExample]:
-    """Submits the better values that a verdict names, until one names none. Returns the last two examples."""
+    """Submits the better values that a verdict about an optimum names, until a verdict names none. Returns the last two
+    examples."""
     more: list[CheckedExample] = []
     last = next((one for one in tried if one.given.sort == "example" and "better" in one.evidence), None)
     while last is not None and len(more) < BETTER:
@@ -229,7 +233,7 @@ def _better(spec: SmtSpec, nodes: list[Node], tried: list[CheckedExample], try_:
 
 
 def _assignment(tried: CheckedExample, nodes: list[Node], key: str = "counterexample") -> str:
-    """Returns the values of a counterexample in submission format; empty unless every declared symbol has one."""
+    """Returns the values in a verdict's evidence as a submission. Empty unless every declared symbol has a value."""
     seen = tried.evidence.get(key)
     declared = [one.partition(":")[0] for one in parts_of(nodes).constants]
     if not isinstance(seen, dict) or any("any function" in one for one in parts_of(nodes).constants):

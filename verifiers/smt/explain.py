@@ -57,7 +57,7 @@ def visible(spec: SmtSpec) -> str:
 
 
 def question(spec: SmtSpec, asked: str | None) -> str:
-    """Returns the person's question or, without one, a question made from the claim."""
+    """Returns the question that a person asked or, without one, a question made from the claim."""
     if asked is not None:
         return asked
     wanted = WITH_HOLES if spec.question == "entails" and spec.holes else ASKED[spec.question]
@@ -164,7 +164,8 @@ def _numbered(asserted: list[tuple[str, Node]]) -> Iterator[str]:
 
 
 def split(asserted: list[tuple[str, Node]], goal: str) -> tuple[list[tuple[str, Node]], Node | None]:
-    """Splits a claim's assertions into assumptions and goal, as the verifier does."""
+    """Splits a claim's assertions, as names and terms, into assumptions and goal: the one named `goal`, or the last,
+    negated. The goal is None if there is neither."""
     for place, (name, node) in enumerate(asserted):
         if name == goal:
             return [*asserted[:place], *asserted[place + 1 :]], node
@@ -201,7 +202,7 @@ def parts_of(nodes: list[Node]) -> ClaimPieces:
 
 
 def named(body: Node) -> tuple[str, Node]:
-    """Returns the name of an assertion (empty if it has none) and its term."""
+    """Splits an assertion's term into its `:named` name, empty if it has none, and the bare term."""
     match body:
         case Form((Atom("symbol", "!"), inner, *attributes)):
             found = [
@@ -225,7 +226,7 @@ def sort_words(node: Node) -> str:
 
 
 def term(node: Node) -> str:
-    """Renders an SMT-LIB term infix, with parentheses around everything but the outermost."""
+    """Renders an SMT-LIB term in infix notation, with parentheses except around the whole."""
     text = _term(node)
     return text[1:-1] if text.startswith("(") and _closes_last(text) else text
 
@@ -278,7 +279,7 @@ def _bound(node: Node) -> str:
 
 
 def source(node: Node) -> str:
-    """Renders a parsed expression as SMT-LIB."""
+    """Renders a parsed SMT-LIB expression as SMT-LIB text again."""
     if isinstance(node, Form):
         return f"({' '.join(map(source, node.items))})"
     match node.kind:

@@ -30,7 +30,7 @@ LISTS, NUMBERS = ("holes", "uses", "allowed", "forbidden"), ("max_size", "effort
 
 
 def claim_spec(text: str, _folder: Path = Path()) -> SmtSpec:
-    """Parses a claim file's text into a spec. Raises SpecError, with a hint."""
+    """Parses the text of a claim file into a spec. Raises SpecError with a hint."""
     claim = _read(text)
     given: dict[str, Any] = {"question": _question(claim), **_asked(claim)}
     try:
@@ -42,12 +42,12 @@ def claim_spec(text: str, _folder: Path = Path()) -> SmtSpec:
 
 
 def asked_in(text: str) -> dict[str, Any]:
-    """Returns the spec fields that a claim's text sets. Raises SpecError, with a hint."""
+    """Returns the spec fields that a claim's text sets by `set-info`; empty if none. Raises SpecError with a hint."""
     return _asked(_read(text)) if f":{PREFIX}" in text else {}
 
 
 def default_submission(spec: SmtSpec) -> str | None:
-    """Returns the submission for an SMT claim that leaves nothing to supply; None if one is needed."""
+    """Returns the fixed submission for an SMT claim without holes to fill; None if a real one is needed."""
     return ENTAILED if spec.question == "entails" and not spec.holes else None
 
 

@@ -35,15 +35,17 @@ class SmtProblem:
     """Claim of the spec, with holes as declared functions."""
 
     def filled(self, fills: Mapping[str, Definition]) -> SmtClaim:
-        """Returns the spec's claim with declared symbols replaced by these definitions. Raises ClaimError."""
+        """Returns the spec's claim with submitted definitions in place of declared symbols. Raises ClaimError if one
+        does not fit."""
         return read_claim(_holes_late(self.nodes, self.spec.holes), fills, self.claim.terms)
 
     def as_definition(self, node: Node) -> Definition | None:
-        """Parses a definition; None if the expression is not one. Raises ClaimError."""
+        """Parses an expression as a definition; None if it is some other one. Raises ClaimError for a malformed
+        definition."""
         return definition(node, self.claim.names) if head(node) in DEFINES else None
 
     def parted(self, assumed: Sequence[Assertion]) -> tuple[list[Assertion], list[Assertion]]:
-        """Splits a filled claim's assumptions into those that mention a hole in the original claim, and the others."""
+        """Splits a filled claim's assumptions into those that mentioned a hole before it was filled, and the others."""
         holes = set(self.holes())
         open_ = {id(each.body) for each in self.claim.assertions if not holes.isdisjoint(functions([each.term]))}
         supplied = [each for each in assumed if id(each.body) in open_]
@@ -56,7 +58,8 @@ class SmtProblem:
 
 @lru_cache(maxsize=4)
 def _nodes(claim: str) -> list[Node]:
-    """Returns the parsed claim, cached for the check of a spec and its first verdict. Must not be modified."""
+    """Parses a claim's text to expressions, cached because a spec is parsed for its check and for verdicts. The list
+    must not be modified."""
     return read(claim, CLAIM)
 
 
@@ -118,11 +121,8 @@ def _holes_late(nodes: Sequence[Node], holes: Sequence[str]) -> list[Node]:
 
 
 def split_goal(claim: SmtClaim, name: str) -> tuple[list[Assertion], Assertion]:
-    """Splits a claim's assertions into assumptions and goal: the assertion of that name or, without one, the negation
-    of the last.
-
-    Raises ClaimError if there is neither.
-    """
+    """Splits a claim's assertions into assumptions and goal. The goal is the assertion with a given name; without one,
+    the last assertion must be its negation. Raises ClaimError if there is neither."""
     for place, each in enumerate(claim.assertions):
         if each.name == name:
             return [*claim.assertions[:place], *claim.assertions[place + 1 :]], each
@@ -136,7 +136,7 @@ def split_goal(claim: SmtClaim, name: str) -> tuple[list[Assertion], Assertion]:
 
 
 def _negated(node: Node) -> Node | None:
-    """Returns the expression that this one negates, even under `let`; None if it is not a negation."""
+    """Returns the expression inside a negation, which may stand under `let`; None if it is not a negation."""
     lets: list[Form] = []
     while head(node) == "let" and isinstance(node, Form) and len(node.items) == 3:
         lets.append(node)
@@ -150,7 +150,7 @@ def _negated(node: Node) -> Node | None:
 
 
 def _check_values(claim: SmtClaim) -> None:
-    """Raises ClaimError if a declared symbol has a sort without literals."""
+    """Raises ClaimError if a claim declares no symbol, or declares sorts: their elements have no literals."""
     if claim.names.sorts:
         raise ClaimError("elements of declared sorts have no literals")
     if not claim.declared:
@@ -201,7 +201,7 @@ class Translation(ABC):
 
     @abstractmethod
     def _new_term(self, term: Term) -> Any:
-        """Converts a term, whose arguments are already in `_terms`, to the solver's own term."""
+        """Converts one of our terms to the solver's own; its arguments are converted already, in `_terms`."""
 
     @abstractmethod
     def _new_sort(self, sort: Sort) -> Any: ...

@@ -37,14 +37,15 @@ def refuted(reason: str, evidence: dict[str, Any]) -> Judgement:
 
 
 def open_question(reason: str, evidence: dict[str, Any], *, exhausted: bool = False) -> Judgement:
-    """Returns a judgement that is neither proof nor refutation; `exhausted` if only for lack of effort."""
+    """Builds the judgement that nothing is proved or refuted; with `exhausted`, because the solvers' effort limit was
+    reached."""
     if exhausted:
         return Judgement(Ground.TIMEOUT, f"{reason}: the effort allowed was not enough", evidence)
     return Judgement(Ground.UNKNOWN, reason, evidence)
 
 
 def query(assertions: Sequence[Term]) -> dict[str, Any]:
-    """Describes a solver query for the evidence: its digest as SMT-LIB, and the text if short."""
+    """Describes a solver query as evidence: the SHA-256 of its SMT-LIB text, and the text itself if short."""
     try:
         text = query_text(assertions)
     except TooLong:
@@ -73,7 +74,7 @@ def entails(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
 
 
 def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
-    """Decides if the claim's assumptions, which must be satisfiable, imply its goal."""
+    """Decides if a claim's assumptions imply its goal. Assumptions that contradict each other prove nothing."""
     terms = claim.terms
     assumed, goal = split_goal(claim, problem.spec.goal)
     supplied, others = problem.parted(assumed)
@@ -121,7 +122,8 @@ def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
 def _unsupported(
     supplied: Sequence[Assertion], others: Sequence[Term], claim: SmtClaim, bench: Bench
 ) -> Judgement | None:
-    """Judges assumptions that mention a hole: each must follow from those that mention none. Returns None if all do."""
+    """Judges assumptions that mention a symbol which the submission fills in. Each must follow from `others`, those
+    that mention none. Returns None if all do, else a refutation or an open judgement."""
     for each in supplied:
         against = [*others, claim.terms.negation(each.term)]
         finding = bench.look(against)
@@ -209,10 +211,8 @@ def equivalent(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
 
 
 def worth_asking(problem: SmtProblem, bench: Bench) -> None:
-    """Raises ClaimError for a spec whose assumptions are unsatisfiable, or that accepts any submission.
-
-    A claim without holes is not checked here: its verdict says so itself.
-    """
+    """Raises ClaimError for a spec whose assumptions contradict each other, or that accepts any submission. An
+    implication without holes, to be filled by submissions, is not checked here: its verdict says so itself."""
     spec, claim = problem.spec, problem.claim
     terms = claim.terms
     asserted = [each.term for each in claim.assertions]
@@ -237,7 +237,8 @@ def worth_asking(problem: SmtProblem, bench: Bench) -> None:
 
 
 def _assigned(problem: SmtProblem, submission: str) -> tuple[SmtClaim, dict[str, str]]:
-    """Returns a claim with the submitted values, and these as text. Raises FormError if they are not values."""
+    """Fills a claim with the submitted values. Returns it with the values of constants as text. Raises FormError if one
+    is not a literal."""
     given = read_definitions(submission, problem.claim.declared, problem.claim.names)
     check_language(problem.spec, [each.body for each in given.values()])
     found = seeing(given, problem.spec.uses, problem.claim.declared)
@@ -257,7 +258,8 @@ def _assigned(problem: SmtProblem, submission: str) -> tuple[SmtClaim, dict[str,
 
 
 def _satisfies(problem: SmtProblem, claim: SmtClaim, values: dict[str, str], bench: Bench) -> Judgement:
-    """Decides if every assertion holds with the submitted values: by our arithmetic; Z3 must not contradict."""
+    """Decides if every assertion of a claim holds with the submitted values, by our own evaluation and Z3's simplifier.
+    Solvers are asked only about quantifiers."""
     evidence: dict[str, Any] = {"values": values, "assertions": len(claim.assertions)}
     by_solver: dict[str, dict[str, str]] = {}
     for each in claim.assertions:
@@ -289,14 +291,15 @@ def _satisfies(problem: SmtProblem, claim: SmtClaim, values: dict[str, str], ben
 
 
 def _safe(problem: SmtProblem, claim: SmtClaim, roots: Sequence[Term]) -> Term:
-    """Returns the condition that no divisor is zero, if the spec requires that; else true."""
+    """Returns the condition that no divisor in the given terms is zero; simply true if the spec's division is total."""
     if problem.spec.division == "total":
         return claim.terms.boolean(True)
     return defined(claim.terms, roots)
 
 
 def _dividing(claim: SmtClaim, bench: Bench, domain: Sequence[Term], safe: Term) -> SolverFinding | None:
-    """Asks the solvers if a divisor can be zero within the domain; None if that is impossible anyway."""
+    """Asks the solvers if a divisor can be zero where `domain` holds. Returns None without asking if `safe`, the
+    condition that none is zero, is simply true."""
     return None if _is_true(safe) else bench.look([*domain, claim.terms.negation(safe)])
 
 
@@ -314,7 +317,8 @@ def _better(claim: SmtClaim, objective: OptimizationGoal, value: Value) -> Term:
 
 
 def _body(submission: str, problem: SmtProblem, reference: Definition) -> Node:
-    """Parses the submitted term: bare, or the body of a definition of the reference's sort."""
+    """Parses a submission as a term: the bare term, or the body of a definition with the reference's sort. Raises
+    ClaimError for a definition with other parameters or another sort."""
     nodes = read(submission, SUBMISSION)
     if len(nodes) == 1:
         found = problem.as_definition(nodes[0])
@@ -330,12 +334,12 @@ def _proof(problem: SmtProblem, bench: Bench, against: Sequence[Term]) -> dict[s
 
 
 def _seen(finding: SolverFinding, key: str) -> dict[str, Any]:
-    """Returns the values on which a solver's finding is based, under this key; empty unless it found any."""
+    """Returns the variable values that a solver found, in a dict under `key`; empty if it found none."""
     return {key: finding.values} if finding.possible is Possible.YES else {}
 
 
 def _told_apart(finding: SolverFinding, candidate: Term, wanted: Term) -> dict[str, Any]:
-    """Returns the input that distinguishes two terms, and the values of both there."""
+    """Describes an input on which two terms differ: its values, and the value of each term there."""
     found: dict[str, Any] = {"input": finding.values}
     for name, term in (("submitted", candidate), ("reference", wanted)):
         try:

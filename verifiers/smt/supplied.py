@@ -28,13 +28,10 @@ SPECIAL = frozenset({"let", "forall", "exists", "as", "_"})
 
 
 def read_definitions(text: str, wanted: Sequence[Function], names: Names) -> dict[str, Definition]:
-    """Parses a submission as one definition for each wanted function, and for nothing else. Raises ClaimError and
-    CommandError.
-
-    Accepts `(define-fun x () Int 5)`, bare or in parentheses, `((x 5) (y true))`, a JSON object of terms, or the output
-    of Z3 and cvc5: after `sat`, with the claim's own definitions (ignored) and objectives. Auxiliary functions that Z3
-    made up come first, each after those that it uses.
-    """
+    """Parses a submission that must define each function of `wanted` once, and nothing else. Raises ClaimError if it
+    does not, CommandError for an SMT-LIB command. Accepts `(define-fun x () Int 5)`, bare or in parentheses, `((x 5) (y
+    true))`, a JSON object of terms, or the output of Z3 and cvc5: after `sat`, with the claim's own definitions
+    (ignored) and objectives. Auxiliary functions that Z3 made up come first, each after those that it uses."""
     by_name = {function.name: function for function in wanted}
     nodes = _from_json(text) if text.lstrip().startswith("{") else read(text, SUBMISSION)
     found: dict[str, Definition] = {}
@@ -63,7 +60,8 @@ def read_definitions(text: str, wanted: Sequence[Function], names: Names) -> dic
 
 
 def seeing(given: Mapping[str, Definition], uses: Iterable[str], wanted: Sequence[Function]) -> dict[str, Definition]:
-    """Adds to each definition the symbols that it may use: those in `uses`, and auxiliary functions before it."""
+    """Restricts each submitted definition to symbols that it may use: those in `uses`, and auxiliary functions defined
+    before it."""
     asked = {function.name for function in wanted}
     before = set(uses)
     seen: dict[str, Definition] = {}
@@ -80,7 +78,7 @@ def _is_auxiliary(made: Definition, names: Names) -> bool:
 
 
 def _in_order(made_up: Mapping[str, Definition]) -> list[Definition]:
-    """Sorts auxiliary functions after those that they use. Raises ClaimError for a cycle."""
+    """Sorts auxiliary functions so that each comes after those that it uses. Raises ClaimError for a cycle."""
     uses = {name: {atom.text for atom in atoms([each.body])} & set(made_up) for name, each in made_up.items()}
     ordered: list[Definition] = []
     while uses:
@@ -96,7 +94,8 @@ def _in_order(made_up: Mapping[str, Definition]) -> list[Definition]:
 
 
 def read_term(text: str) -> Node:
-    """Parses the single expression in a text. Raises ClaimError and CommandError."""
+    """Parses a text as one SMT-LIB expression. Raises ClaimError if it is none or several, CommandError if it is a
+    command."""
     nodes = read(text, SUBMISSION)
     for node in nodes:
         refuse_command(node)
@@ -106,14 +105,14 @@ def read_term(text: str) -> Node:
 
 
 def refuse_command(node: Node) -> None:
-    """Raises CommandError if this expression is an SMT-LIB command."""
+    """Raises CommandError if a submitted expression is an SMT-LIB command."""
     name = head(node)
     if name in COMMANDS:
         raise CommandError(f"a command where terms are expected: {name}", node.at, tampering=name in TAMPERING)
 
 
 def check_language(spec: SmtSpec, bodies: Sequence[Node]) -> None:
-    """Raises FormError if terms use operators that the spec does not allow, or are too large."""
+    """Raises FormError if submitted terms have too many symbols, or use operators that the spec does not allow."""
     found = atoms(bodies)
     if spec.max_size is not None and len(found) > spec.max_size:
         raise FormError(f"{FORM}: {len(found)} symbols and numbers, where {spec.max_size} are allowed")
@@ -126,7 +125,8 @@ def check_language(spec: SmtSpec, bodies: Sequence[Node]) -> None:
 
 
 def _opened(nodes: Sequence[Node]) -> Sequence[Node]:
-    """Returns a submission's entries without a solver's status words and enclosing parentheses or `(model ...)`."""
+    """Returns the entries of a submission, without enclosing parentheses, `(model ...)` or a solver's status words.
+    Raises CommandError for SMT-LIB commands other than definitions."""
     first = next((at for at, node in enumerate(nodes) if not _is_status(node)), len(nodes))
     entries: list[Node] = []
     for node in nodes[first:]:
@@ -180,5 +180,5 @@ def _from_json(text: str) -> list[Node]:
 
 
 def _number(text: str) -> str:
-    """Converts a JSON number to an SMT-LIB term."""
+    """Converts a JSON number to an SMT-LIB term: `-5` becomes `(- 5)`."""
     return f"(- {text[1:]})" if text.startswith("-") else text

@@ -36,7 +36,7 @@ class SmtVerifier:
 
     def check(self, spec: SmtSpec, *, prove: bool = False) -> None:
         """Raises SpecError for a claim that is unreadable or lacks what its question needs. With `prove`, also if its
-        assumptions are unsatisfiable or it accepts any submission."""
+        assumptions are unsatisfiable or any submission would pass."""
         found = _readable(spec)
         if not prove:
             return

@@ -123,7 +123,7 @@ QUICK = 20_000
 
 @lru_cache(maxsize=1)
 def _limit_memory(process: int) -> None:
-    """Makes Z3 report `out of memory` before the kernel kills this process. Once per process, also after a fork."""
+    """Sets Z3's memory limit so that it reports `out of memory` before the kernel kills this process."""
     most = MOST_MEMORY_MIB
     for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
         soft, _ = resource.getrlimit(kind)
@@ -166,7 +166,7 @@ INDEXED = (
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """Splits a table of operator names, ours and Z3's, into pairs: `<=lt` is `<`, `lt`."""
+    """Splits a table of operator names into pairs of our name and Z3's: `<=lt` is `<`, `lt`."""
     return [(op, name) for op, _, name in (each.rpartition("=") for each in text.split())]
 
 
@@ -195,7 +195,8 @@ class Z3(Translation):
         self._effort = effort
 
     def check(self, assertions: Sequence[Term], asked: Sequence[Function] = ()) -> SolverAnswer:
-        """Asks Z3 if all assertions can hold together; if so, returns the values of the `asked` symbols."""
+        """Asks Z3 if all assertions can hold together: yes, no or unknown. A yes comes with values of the `asked`
+        symbols."""
         with _failures():
             solver, result = self._solved([self._term(each) for each in assertions])
             return self._answer(solver, result, asked)
@@ -203,14 +204,16 @@ class Z3(Translation):
     def best(
         self, assertions: Sequence[Term], objective: Term, *, least: bool, asked: Sequence[Function]
     ) -> SolverAnswer:
-        """Returns values of the `asked` symbols that satisfy all assertions and, by Z3, optimize the objective."""
+        """Asks Z3 to minimize (`least`) or maximize an objective under assertions. Returns values of the `asked`
+        symbols, if it finds any."""
         with _failures():
             solver = self._limited(z3.Optimize, self._effort, [self._term(each) for each in assertions])
             (solver.minimize if least else solver.maximize)(self._term(objective))
             return self._answer(solver, solver.check(), asked)
 
     def core(self, labelled: Mapping[str, Term]) -> list[str] | None:
-        """Returns the names of assertions that cannot hold together, as few as Z3 finds; None if it finds none."""
+        """Returns the names of assertions that cannot hold together, as few as Z3 finds. Returns None if Z3 does not
+        prove that all of them contradict each other."""
         with _failures():
             marks = {z3.Bool(f".a{place}", self._context): name for place, name in enumerate(labelled)}
             pairs = zip(marks, labelled.values(), strict=True)
@@ -223,14 +226,14 @@ class Z3(Translation):
             return [name for mark, name in marks.items() if mark.decl().name() in names]
 
     def simplified(self, term: Term) -> bool | None:
-        """Returns the truth value of a term that Z3's simplifier alone finds, or None."""
+        """Returns the truth value of a term if Z3's simplifier alone determines it; else None."""
         with _failures():
             made = z3.simplify(self._term(term))
         return True if z3.is_true(made) else False if z3.is_false(made) else None
 
     def _solved(self, built: Sequence[Any]) -> tuple[Any, Any]:
-        """Runs Z3 on these assertions. Returns the solver used and its result. Z3's core is tried first: it is fast on
-        small claims, where starting all tactics takes longer than solving."""
+        """Runs Z3 on assertions. Returns the solver used and its result. The plain solver is tried first: on small
+        claims, starting all tactics takes longer than solving."""
         quick = self._limited(z3.SimpleSolver, min(QUICK, self._effort), built)
         result = quick.check()
         if result != z3.unknown or self._effort <= QUICK:
@@ -315,7 +318,7 @@ def _unknown(why: str) -> SolverAnswer:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Converts Z3's exceptions raised within to OutOfMemory or SolverBroke."""
+    """Converts exceptions of Z3 raised inside this context to OutOfMemory or SolverBroke."""
     try:
         yield
     except z3.Z3Exception as error:

@@ -150,7 +150,8 @@ def list_sets() -> str:
 
 
 def make_items(name: str, level: int, seed: int, size: int, first: int) -> str:
-    """One item: who makes several asks for each. Its answer is empty: nobody knows one."""
+    """Makes one item at index `first`: its question is the environment's action schema and the observation after a
+    seeded reset. Its answer is empty, since none is known. Raises ToolError for any other package."""
     if name != SETUP["package"]:
         raise ToolError(f"this package serves {SETUP['package']} and nothing else")
     began = reset(seed + first)

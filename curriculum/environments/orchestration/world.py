@@ -32,7 +32,7 @@ SHOWN = 4_000
 
 
 def told(tool: Any) -> Any:
-    """The tool, whose complaints about arguments reach who called it."""
+    """Wraps a tool so that its ValueErrors about arguments reach the caller as tool errors."""
 
     @functools.wraps(tool)
     def complaining(**arguments: Any) -> Any:

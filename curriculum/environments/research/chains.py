@@ -95,7 +95,7 @@ def _way(graph: FactGraph, chain: FactChain) -> list[tuple[int, FactKey]]:
 
 
 def value_of(graph: FactGraph, chain: FactChain) -> int:
-    """Returns the value at the end of a chain of facts: a number, or the number of an entity."""
+    """Returns the answer that a chain of facts leads to: a number, or the number of an entity."""
     subject, relation = facts_of(graph, chain)[-1]
     return subject if chain.hops[-1].back else graph.facts[subject, relation]
 

@@ -51,7 +51,8 @@ class IndexedTerms:
                 return all(map(self.are_defined, n.children(node)))
 
     def are_nonzero(self, node: n.Expression) -> bool:
-        """True if each term of a sum or product has a value and none is zero."""
+        """True if an expression is certainly defined and non-zero at every value of the sum's or product's index. False
+        if that is not proven."""
         match node:
             case n.Number(value):
                 return value != 0
@@ -71,8 +72,9 @@ class IndexedTerms:
                 return False
 
     def _are_natural(self, node: n.Expression) -> bool:
-        """True if an expression is certainly natural at every index: a polynomial with non-negative integer
-        coefficients in steps from the first index, `2k + 1`. Also true for other symbols without the index."""
+        """True if an expression is certainly a natural number at every index of a sum or product. Accepts polynomials
+        that have non-negative integer coefficients in (index - first index), such as `2k + 1`. An expression of other
+        symbols counts only if it lacks the index."""
         import sympy
 
         from verifiers.answers.algebra.symbolic import build
@@ -86,7 +88,8 @@ class IndexedTerms:
         )
 
     def _have_no_root(self, node: n.Expression) -> bool:
-        """True if no factor that contains only the index has an integer root in the range."""
+        """True if no factor of a polynomial that contains only the summation index is zero at an index in range. False
+        if the expression is zero or not a polynomial."""
         import sympy
 
         from verifiers.answers.algebra.symbolic import build
@@ -116,8 +119,8 @@ class UnresolvedError(Exception):
 
 
 def resolved(node: n.Expression) -> n.Expression:
-    """Evaluates an expression's sums, integrals, limits and the like, except those over a sequence. Raises
-    UnresolvedError, GrammarError."""
+    """Evaluates the sums, products, integrals, limits and derivatives of an expression; sums over a sequence `a_k`
+    stay. Raises UnresolvedError if one cannot be evaluated, GrammarError if one has no value."""
     return mapped(node, _worked_out) if has_binder(node) else node
 
 
@@ -132,7 +135,7 @@ def _worked_out(node: n.Expression) -> n.Expression | None:
 
 
 def _indexed(node: n.FunctionCall) -> n.FunctionCall:
-    """Reads i or e as the index in a sum, integral or the like over that letter, not as a constant."""
+    """Replaces the constants i and e by symbols in a sum or integral that uses that letter as its variable."""
     match node.arguments:
         case (body, n.Symbol("i" | "e" as index), *ends):
             own = mapped(body, lambda part: n.Symbol(index) if part == n.Constant(index) else None)
@@ -142,7 +145,7 @@ def _indexed(node: n.FunctionCall) -> n.FunctionCall:
 
 
 def _subscripted(node: n.FunctionCall) -> bool:
-    """True for a sum over a sequence, such as the sum of a_k: a_k is not constant there."""
+    """True if a sum or the like contains a symbol with its index as subscript, such as a_k."""
     match node.arguments:
         case (_, n.Symbol(index), *_):
             symbol = re.compile(rf"(?<![A-Za-z]){re.escape(index)}(?![A-Za-z])")
@@ -181,10 +184,8 @@ def _written_out(
 
 
 def _closed(node: n.FunctionCall) -> n.Expression | None:
-    """Substitutes the number of terms into the closed form of a very long sum; None for shorter ones.
-
-    SymPy never sees the number, so it cannot start adding.
-    """
+    """Evaluates a sum or product of very many terms by its closed form; None for fewer terms or symbolic ends. SymPy
+    gets a symbol for the last index, so that it cannot start adding."""
     low, high = (_whole(end) for end in node.arguments[2:])
     if low is None or high is None or high - low < MAX_TERMS:
         return None

@@ -12,7 +12,8 @@ from verifiers.answers.grammar.nodes import symbols
 
 
 def share_a_factor(above: n.Expression, below: n.Expression) -> bool:
-    """True if both are polynomials with a common factor that contains a symbol."""
+    """True if both expressions are polynomials with a common factor that contains a symbol. False if that is not
+    proven."""
     if not symbols(above) or not symbols(below):
         return False
     if len(symbols(above) | symbols(below)) > MAX_UNKNOWNS or max(map(degree_bound, (above, below))) > MAX_DEGREE:

@@ -60,7 +60,7 @@ def _is_positive(exponent: n.Expression) -> bool:
 
 
 def _factors(node: n.Expression) -> Iterator[n.Expression]:
-    """Yields factors of an expression: wherever the expression is zero, one of them is zero."""
+    """Yields factors of an expression, at least one of which is zero wherever the expression is zero."""
     match node:
         case (
             n.Negation(of)
@@ -79,7 +79,8 @@ def _factors(node: n.Expression) -> Iterator[n.Expression]:
 
 
 def degree_bound(node: n.Expression) -> int:
-    """Returns a bound on the degrees of an expression's numerator and denominator over its symbols and functions."""
+    """Returns an upper bound on the degrees of an expression's numerator and denominator, as polynomials in its symbols
+    and functions."""
     match node:
         case n.Number():
             return 0
@@ -101,8 +102,9 @@ def degree_bound(node: n.Expression) -> int:
 
 
 def keeps_solutions(answer: n.Expression, expected: n.Expression, scalars: Scalars, *, equation: bool) -> bool:
-    """True if `answer` certainly has a value wherever `expected` is defined and zero (for an inequality: defined).
-    Exception: `a = F/m` for `F = m a`, solved for a symbol and in lowest terms, counts as kept."""
+    """True if an equation `answer = 0` is proved to have a value at every solution of `expected = 0`. For inequalities:
+    wherever `expected` has a value. Also true for `a = F/m` where `F = m a` is expected: solved for one symbol, in
+    lowest terms. False if that is not proven."""
     known = nonzero_parts(expected)
     open_parts = nonzero_parts(answer) - known
     if not open_parts:
@@ -151,7 +153,8 @@ def _above(of: Any) -> Any:
 
 
 def _is_formula(answer: n.Expression, parts: frozenset[n.Expression], scalars: Scalars) -> bool:
-    """True for `symbol = ...` whose denominators do not cancel: then only points with a zero numerator are missing."""
+    """True for `symbol = ...` whose denominators do not cancel: solutions are then lost only where the numerator is
+    zero."""
     import sympy
 
     from verifiers.answers.algebra.symbolic import build

@@ -39,7 +39,8 @@ def undecided(because: str) -> EqualityFinding:
 
 
 def decided(findings: Iterable[EqualityFinding], because: str) -> EqualityFinding:
-    """Combines comparisons that must all find equality: the first difference, else an open finding, else equality."""
+    """Combines comparisons that must all find equality into one: the first difference, else an undecided one, else
+    equality."""
     opened: EqualityFinding | None = None
     for finding in findings:
         if finding.truth is Truth.DIFFERENT:

@@ -36,7 +36,7 @@ _made = threading.local()
 
 
 def enclosure(digits: int) -> Enclosure:
-    """Returns this thread's interval evaluator for a number of digits; cached, as creating one is slow."""
+    """Returns an evaluator for interval arithmetic with a number of digits; each thread creates and caches its own."""
     found: dict[int, Enclosure] = _made.__dict__.setdefault("by_digits", {})
     if digits not in found:
         found[digits] = Enclosure(digits)
@@ -51,8 +51,8 @@ class Enclosure:
         self.iv.dps = digits
 
     def value(self, node: n.Expression, point: Mapping[str, Fraction] = NOTHING) -> Interval:
-        """Returns an interval that encloses an expression's value at a point. Raises OpenError without a useful
-        enclosure, GrammarError without a value."""
+        """Returns an interval that encloses an expression's value at a point. Raises OpenError if no useful interval is
+        found, GrammarError if the expression has no value."""
         try:
             return self._checked(self._value(node, point))
         except (ArithmeticError, ValueError, TypeError) as error:
@@ -145,7 +145,8 @@ class Enclosure:
         return self.iv.exp(found)
 
     def _log(self, found: Interval) -> Interval:
-        """Returns an interval that encloses the principal logarithm. Raises OpenError near its cut."""
+        """Returns an interval that encloses the principal logarithm. Raises OpenError if the argument may be 0 or on
+        both sides of the cut."""
         self._nonzero(found)
         if isinstance(found, self.iv.mpc):
             if found.imag.a <= 0 <= found.imag.b and found.real.a <= 0:
@@ -222,12 +223,13 @@ class Enclosure:
                 raise OpenError(f"{name} is only computed for rational numbers")
 
     def _angle(self, y: Interval, x: Interval) -> Interval:
-        """Returns an interval that encloses `atan2`, widened by a few units: mpmath rounds its ends to nearest."""
+        """Returns an interval that encloses `atan2(y, x)`, slightly widened: mpmath rounds the ends to nearest."""
         slack = self.iv.mpf(2) ** (4 - self.iv.prec)
         return self.iv.atan2(y, x) * (1 + slack * self.iv.mpf([-1, 1]))
 
     def _argument(self, found: Interval) -> Interval:
-        """Returns an interval that encloses a complex number's principal argument. Raises OpenError near its cut."""
+        """Returns an interval that encloses a complex number's principal argument. Raises OpenError if the number may
+        be 0 or on both sides of the cut."""
         if not isinstance(found, self.iv.mpc):
             return self.iv.mpf(0) if self._nonzero(found).a > 0 else +self.iv.pi
         if found.imag.a <= 0 <= found.imag.b and not found.real.a > 0:
@@ -259,7 +261,7 @@ def certainly_unreal(value: Interval) -> bool:
 
 
 def apart(first: Interval, second: Interval) -> bool:
-    """True if two enclosures are disjoint, so that the values differ."""
+    """True if two enclosing intervals are disjoint, so that the enclosed values differ. False proves nothing."""
 
     def parts(value: Interval) -> tuple[Any, Any]:
         return (value.real, value.imag) if hasattr(value, "_mpci_") else (value, value * 0)

@@ -25,7 +25,8 @@ class NoResidueError(Exception):
 
 
 def residue(node: Expression, prime: int) -> int:
-    """Returns the residue of a rational number's expression modulo a prime. Raises NoResidueError."""
+    """Computes the residue of a rational number modulo a prime, from the expression without evaluating it. Raises
+    NoResidueError if the residue cannot be determined."""
     match node:
         case Number(value):
             return value.numerator * _inverse(value.denominator, prime) % prime
@@ -57,7 +58,8 @@ def residue(node: Expression, prime: int) -> int:
 
 
 def whole(node: Expression, modulus: int) -> int:
-    """Returns the residue of an integer's expression modulo any modulus. Raises NoResidueError."""
+    """Computes the residue of an integer modulo any modulus, from the expression without evaluating it. Raises
+    NoResidueError if the residue cannot be determined."""
     match node:
         case Number(value) if value.denominator == 1:
             return value.numerator % modulus
@@ -87,7 +89,7 @@ def _inverse(value: int, prime: int) -> int:
 
 
 def _small(node: Expression) -> int | None:
-    """Returns the value of an expression if it is an integer of ordinary size, else None."""
+    """Returns the value of an expression if it is an integer small enough to compute, else None."""
     try:
         value = rational(node)
     except GrammarError:
@@ -137,7 +139,7 @@ def totient(value: int) -> int:
 
 
 def is_whole(node: Expression) -> bool:
-    """True if an expression is an integer by construction."""
+    """True if an expression's structure proves it an integer, without evaluation. False proves nothing."""
     match node:
         case Number(value):
             return value.denominator == 1
@@ -154,7 +156,7 @@ def is_whole(node: Expression) -> bool:
 
 
 def is_natural(node: Expression) -> bool:
-    """True if an expression is 0, 1, 2, ... by construction."""
+    """True if an expression's structure proves it one of 0, 1, 2, ..., without evaluation. False proves nothing."""
     match node:
         case Number(value):
             return value.denominator == 1 and value >= 0
@@ -169,7 +171,7 @@ def is_natural(node: Expression) -> bool:
 
 
 def at_least(node: Expression, bound: int) -> bool:
-    """True if a natural number certainly reaches the bound."""
+    """True if an expression's structure proves it a natural number that is at least `bound`. False proves nothing."""
     if not is_natural(node):
         return False
     match node:
@@ -194,7 +196,8 @@ def at_least(node: Expression, bound: int) -> bool:
 
 
 def certainly_defined(node: Expression) -> bool:
-    """True if a number has a value by construction, although it may be too large to compute."""
+    """True if an expression's structure proves that it has a value, which may be too large to compute. False proves
+    nothing."""
     match node:
         case Number():
             return True
@@ -217,7 +220,7 @@ def certainly_defined(node: Expression) -> bool:
 
 
 def differing_residues(first: Expression, second: Expression) -> dict[str, str]:
-    """Returns a prime modulo which two numbers differ, with both residues; an empty dict if none is found."""
+    """Returns a prime modulo which two numbers differ, with both residues; empty if no tried prime separates them."""
     for prime in PRIMES:
         try:
             left, right = residue(first, prime), residue(second, prime)

@@ -84,8 +84,9 @@ def _merged(left: Monomial, right: Monomial, factor: Fraction) -> Polynomial:
 
 
 def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
-    """Multiplies powers into a polynomial in normal form: primes with exponents below 1, i below 2, roots of unity
-    resolved."""
+    """Multiplies a product of powers with a number, and returns a polynomial in normal form. There, exponents of primes
+    lie in [0, 1), those of i are 0 or 1, and roots of unity are written out. Raises NoNormalFormError if it gets too
+    large."""
     if factor.numerator.bit_length() + factor.denominator.bit_length() > MAX_BITS:
         raise NoNormalFormError
     remaining: dict[Generator, Fraction] = {}
@@ -132,13 +133,13 @@ def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
 
 
 def _expands(terms: int, power: int) -> bool:
-    """True if an integer power of a sum has few enough terms to expand."""
+    """True if an integer power of a sum of `terms` terms has few enough terms to be multiplied out."""
     return 0 < power <= MAX_WHOLE_POWER and math.comb(terms + power - 1, power) <= MAX_TERMS
 
 
 @cache
 def _roots_of_unity() -> dict[Fraction, Polynomial]:
-    """Returns exp(i pi t) written with square roots, by t, for multiples t of 1/12."""
+    """Returns a table from t, the multiples of 1/12 in [0, 2), to exp(i pi t) written with square roots."""
     half = Fraction(1, 2)
     third = add(constant(half), scaled(multiply(single(IMAGINARY), single(("prime", 3), half)), half))
     fourth = scaled(multiply(single(("prime", 2), half), add(constant(Fraction(1)), single(IMAGINARY))), half)
@@ -172,7 +173,7 @@ class RationalFunction:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Hashable key, equal for two quotients of the same polynomials."""
+        """Returns a hashable key: quotients with the same numerator and the same denominator have the same key."""
         return (frozenset(self.over.items()), frozenset(self.under.items()))
 
     def __neg__(self) -> RationalFunction:
@@ -226,7 +227,8 @@ def _ratio(over: Polynomial, under: Polynomial) -> RationalFunction:
 
 
 def primes(value: int) -> list[tuple[int, int]]:
-    """Returns an integer's prime factors with their powers; a cofactor without small primes counts as a prime."""
+    """Returns an integer's prime factors with their powers. A remaining factor without small prime factors counts as a
+    prime."""
     found: list[tuple[int, int]] = []
     rest = value
     divisor = 2

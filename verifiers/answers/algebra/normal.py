@@ -27,7 +27,7 @@ EULER = m.RationalFunction(m.single(("exp", m.ONE)))
 
 
 def is_positive(generator: m.Generator) -> bool:
-    """True if the rational powers of a generator are real and positive."""
+    """True if an atom of a normal form, such as a prime or a symbol, is known to be positive."""
     if generator[0] in ("exp", "to"):
         return all(_is_real_power(*part) for part in generator[-1])
     return generator[0] in POSITIVE
@@ -38,17 +38,17 @@ def _is_real_power(generator: m.Generator, power: Fraction) -> bool:
 
 
 def _is_symbol_power(generator: m.Generator, power: Fraction) -> bool:
-    """True for an integer power of a real symbol."""
+    """True for a whole power of a symbol that stands for a real number."""
     return bool(generator[0] == "symbol") and power.denominator == 1
 
 
 def _size(generator: m.Generator, power: Fraction = Fraction(1)) -> m.Generator:
-    """Returns the absolute value of a power."""
+    """Returns the absolute value of a power of an atom, as an atom of the normal form."""
     return ("abs", frozenset(m.single(generator, power).items()))
 
 
 def broken_power(base: m.RationalFunction, exponent: Fraction) -> m.RationalFunction:
-    """Returns the principal power of a rational function with a fractional exponent."""
+    """Returns the principal value of a rational function raised to a fractional exponent, in normal form."""
     if not base.whole or not base.over:
         return opaque("power", base, m.plain(exponent))
     if base.number is not None:
@@ -64,7 +64,7 @@ def broken_power(base: m.RationalFunction, exponent: Fraction) -> m.RationalFunc
 
 
 def _broken_sum(of: m.Polynomial, exponent: Fraction) -> m.Polynomial:
-    """Returns the fractional power of a sum whose coefficients have no common divisor."""
+    """Raises a polynomial to a fractional exponent (principal value); the coefficients have no common divisor."""
     if len(of) == 1:
         ((monomial, sign),) = of.items()
         positive = all(is_positive(generator) for generator, _ in monomial)
@@ -78,7 +78,8 @@ def _broken_sum(of: m.Polynomial, exponent: Fraction) -> m.Polynomial:
 
 
 def denested(of: m.Polynomial) -> m.RationalFunction | None:
-    """Writes the root of a + b sqrt(d) as a sum of two roots if a^2 - b^2 d is a square; else None."""
+    """Writes sqrt(a + b sqrt(d)) with two simple square roots, if a^2 - b^2 d is a rational square. Returns None for
+    any other radicand."""
     rest = [monomial for monomial in of if monomial]
     if len(of) != 2 or len(rest) != 1 or of.get(m.ONE, Fraction(0)) <= 0:
         return None
@@ -118,7 +119,7 @@ def exponential(of: m.RationalFunction) -> m.RationalFunction:
 
 
 def _exponential_of_logarithm(monomial: m.Monomial, factor: Fraction) -> m.Polynomial | None:
-    """Writes exp(c m ln p) as (p^m)^c for a prime p; None for anything else."""
+    """Rewrites exp(c m ln p) as (p^m)^c for a prime p and a monomial m; None for others."""
     logarithms = [generator for generator, power in monomial if generator[0] == "ln" and power == 1]
     if len(logarithms) != 1 or not isinstance(logarithms[0][1], int):
         return None
@@ -130,7 +131,8 @@ def _exponential_of_logarithm(monomial: m.Monomial, factor: Fraction) -> m.Polyn
 
 
 def _turned(monomial: m.Monomial, factor: Fraction) -> m.RationalFunction | None:
-    """Computes exp(i n f(t)) for an inverse circular f of a number t and an integer n; None for anything else."""
+    """Rewrites exp(i n asin t) or exp(i n atan t) algebraically, for integer n and real constant t. Returns None for
+    any other exponent."""
     powers = dict(monomial)
     if len(powers) != 2 or powers.pop(m.IMAGINARY, None) != 1 or factor.denominator != 1:
         return None
@@ -151,7 +153,7 @@ def _turned(monomial: m.Monomial, factor: Fraction) -> m.RationalFunction | None
 
 
 def same_turn(first: n.Expression, second: n.Expression) -> bool:
-    """True if two constants certainly differ by a multiple of 2 pi."""
+    """True if two real constants certainly differ by a multiple of 2 pi. False if that is not proven."""
     try:
         turn = exponential(UNIT * (normal(first, real=True) - normal(second, real=True)))
         return turn.over == turn.under
@@ -184,7 +186,7 @@ def logarithm(of: m.RationalFunction) -> m.RationalFunction:
 
 
 def _even(part: tuple[m.Generator, Fraction]) -> tuple[m.Generator, Fraction]:
-    """Writes an even power of a real symbol as a power of its absolute value."""
+    """Rewrites an even power of a real symbol as the same power of its absolute value; keeps any other power."""
     generator, power = part
     return (_size(generator), power) if _is_symbol_power(generator, power) and power % 2 == 0 else part
 
@@ -252,18 +254,16 @@ ONE_ARGUMENT: dict[str, Callable[[m.RationalFunction], m.RationalFunction]] = {
 
 
 def _floor(of: m.RationalFunction) -> m.RationalFunction:
-    """Moves the integer part of a sum out of floor; floor(-x) is -ceil(x)."""
+    """Returns the floor of an expression in normal form, with its integer summand moved out."""
     whole = m.plain(math.floor(of.over.get(m.ONE, 0)) if of.whole else 0)
     rest = of - whole
     return whole + opaque("floor", rest) if rest.over and rest.number is None else whole
 
 
 def normal(node: n.Expression, positive: frozenset[str] = frozenset(), real: bool = False) -> m.RationalFunction:
-    """Returns an expression's normal form: a quotient of two polynomials. Symbols in `positive` are positive; `real`
-    lets sqrt(x^2) be |x|.
-
-    Raises NoNormalFormError.
-    """
+    """Returns the normal form of an expression, a quotient of two polynomials. Symbols in `positive` are positive; with
+    `real`, other symbols are real, so that sqrt(x^2) is |x|. Raises NoNormalFormError if the form would be too large or
+    a denominator is zero."""
 
     def inside(part: n.Expression) -> m.RationalFunction:
         return normal(part, positive, real)
@@ -325,8 +325,8 @@ def _absolute(of: m.RationalFunction, real: bool) -> m.RationalFunction:
 
 
 def _root(of: m.RationalFunction, degree: int) -> m.RationalFunction:
-    """Returns a root: for odd degrees the real one of a rational number, for even degrees the principal one. Other
-    roots of odd degree get a form valid on both branches."""
+    """Returns a root of an expression in normal form: real for odd degrees, principal for even ones. An odd root whose
+    argument may be negative or complex stays unevaluated."""
     value = of.number
     if value is not None:
         if value == 0:

@@ -44,7 +44,7 @@ class RealSet:
 
     @property
     def points(self) -> list[Expression]:
-        """Returns the cuts (ends and single points) that belong to the set."""
+        """Returns the single points and interval ends that belong to a set of real numbers."""
         return [cut for cut, held in zip(self.cuts, self.at, strict=True) if held]
 
 
@@ -55,7 +55,8 @@ REALS = RealSet("real", gaps=(True,))
 def interval(
     low: Expression | None, high: Expression | None, closed_low: bool, closed_high: bool, scalars: Scalars
 ) -> RealSet:
-    """Builds an interval of real numbers; None is an infinite end. Raises UndecidedError if the ends' order is open."""
+    """Builds an interval of real numbers; None stands for an infinite end. Raises UndecidedError if it is unclear which
+    end is larger."""
     if low is None:
         return REALS if high is None else RealSet("real", (high,), (closed_high,), (True, False))
     if high is None:
@@ -80,7 +81,8 @@ def _of_points(ordered: tuple[Expression, ...]) -> RealSet:
 
 
 def ordered_cuts(points: list[Expression], scalars: Scalars) -> tuple[Expression, ...]:
-    """Sorts points and drops duplicates. Raises UndecidedError."""
+    """Sorts real constants in rising order and drops duplicates. Raises UndecidedError if the order of two is not
+    proven."""
     if len(points) > MAX_CUTS:
         raise UndecidedError("too many points")
     found: list[Expression] = []
@@ -100,8 +102,9 @@ def ordered_cuts(points: list[Expression], scalars: Scalars) -> tuple[Expression
 
 
 def combined(first: RealSet, second: RealSet, keep: Callable[[bool, bool], bool], scalars: Scalars) -> RealSet:
-    """Combines two sets of real numbers: `keep` decides a point's membership from its membership in both. Returns a
-    canonical set. Raises UndecidedError if the kinds do not fit."""
+    """Combines two sets of real numbers into a canonical one. `keep` tells if a point belongs to it, from its
+    membership in each of the two. Raises UndecidedError if the result cannot be represented, such as reals mixed with
+    whole numbers."""
     kind = _kind(first, second, keep)
     cuts = ordered_cuts([*first.cuts, *second.cuts], scalars)
     one, other = _spread(first, cuts, scalars), _spread(second, cuts, scalars)
@@ -150,7 +153,7 @@ def _is_of(cut: Expression, kind: Kind) -> bool:
 
 
 def _spread(of: RealSet, cuts: tuple[Expression, ...], scalars: Scalars) -> RealSet:
-    """Returns the same set cut at all of `cuts`, which contain its own."""
+    """Returns the same set of real numbers cut at all of `cuts`, a sorted superset of its own cuts."""
     at: list[bool] = []
     gaps = [of.gaps[0]]
     position = 0
@@ -165,7 +168,8 @@ def _spread(of: RealSet, cuts: tuple[Expression, ...], scalars: Scalars) -> Real
 
 
 def canonical(of: RealSet, scalars: Scalars) -> RealSet:
-    """Returns the canonical form of a set: equal sets get equal forms. Raises UndecidedError."""
+    """Returns the canonical form of a set of real numbers: equal sets get equal forms. Raises UndecidedError if it is
+    not proven."""
     if of.kind == "whole":
         return _whole(of, scalars)
     cuts: list[Expression] = []
@@ -184,7 +188,7 @@ def canonical(of: RealSet, scalars: Scalars) -> RealSet:
 
 
 def _whole(of: RealSet, scalars: Scalars) -> RealSet:
-    """Returns a set of integers with its cuts moved between integers where membership changes."""
+    """Returns the canonical form of a set of integers: cuts lie midway between integers; bounded sets are listed."""
     marks = sorted({floor_of(cut, scalars) + step for cut in of.cuts for step in (0, 1)})
     state = of.gaps[0]
     changes: list[int] = []
@@ -219,7 +223,8 @@ def floor_of(cut: Expression, scalars: Scalars) -> int:
 
 
 def holds(of: RealSet, point: Expression, scalars: Scalars) -> bool:
-    """True if a real point belongs to the set, regardless of its kind. Raises UndecidedError."""
+    """True if a real point lies in the intervals and points of a set. A restriction of the set to whole or rational
+    numbers is ignored. Raises UndecidedError if the order of the point and a cut is not proven."""
     for index, cut in enumerate(of.cuts):
         order = scalars.order(point, cut)
         if order is None:
@@ -230,7 +235,8 @@ def holds(of: RealSet, point: Expression, scalars: Scalars) -> bool:
 
 
 def difference(first: RealSet, second: RealSet, scalars: Scalars) -> Expression | str | None:
-    """Returns None for equal canonical sets, else a number in only one of them, or a reason. Raises UndecidedError."""
+    """Compares two canonical sets of real numbers. Returns None if they are equal, a number that is in only one of
+    them, or a reason in words. Raises UndecidedError if the order of two points is not proven."""
     if first.kind != second.kind:
         return _kinds_differ(first, second)
     cuts = ordered_cuts([*first.cuts, *second.cuts], scalars)
@@ -252,7 +258,8 @@ def _kinds_differ(first: RealSet, second: RealSet) -> str:
 
 
 def inside_gap(cuts: tuple[Expression, ...], index: int) -> Expression:
-    """Returns a point of the gap below `cuts[index]`."""
+    """Returns a point strictly between two neighbouring cuts, below the first or above the last. `index` is that of the
+    cut above."""
     if not cuts:
         return ZERO
     if index == 0:

@@ -58,7 +58,7 @@ CONJUGATES: dict[str, Callable[[n.Expression, n.Expression], n.Expression]] = {
 
 
 def _gamma(of: n.Expression) -> n.Expression:
-    """Writes the gamma function as a factorial, and at 1/2, 3/2, ... as a multiple of the root of pi."""
+    """Rewrites Gamma(x) as the factorial (x - 1)!, and at 1/2, 3/2, ... as a rational multiple of sqrt(pi)."""
     value = of.value if isinstance(of, n.Number) else None if symbols(of) else rational(of)
     if value is None or value.denominator != 2 or not 0 < value < MAX_GAMMA:
         return _call("factorial", minus(of, ONE))
@@ -71,7 +71,8 @@ class NoConjugateError(Exception):
 
 
 def conjugate(node: n.Expression) -> n.Expression:
-    """Returns the complex conjugate of an expression in real symbols. Raises NoConjugateError."""
+    """Returns the complex conjugate of an expression whose symbols are real. Raises NoConjugateError if no rule gives
+    it."""
     match node:
         case n.Number() | n.Symbol():
             return node
@@ -92,7 +93,8 @@ def _is_whole(node: n.Expression) -> bool:
 
 
 def plain(node: n.Expression, *, real: bool = True) -> n.Expression:
-    """Writes out an expression's shorthands, keeping its value. `real`: symbols are real. Raises UndefinedError."""
+    """Rewrites functions such as coth, asinh, re and percent by basic ones of the same value. With `real`, symbols are
+    real. Raises UndefinedError for constants that are not numbers."""
     return mapped(node, lambda part: _written_out(part, real))
 
 
@@ -115,8 +117,8 @@ def _written_out(node: n.Expression, real: bool) -> n.Expression | None:
 
 
 def opaque_as_symbols(first: n.Expression, second: n.Expression) -> tuple[n.Expression, n.Expression, bool]:
-    """Replaces each call of an unknown function in two expressions by a symbol; also returns True if a difference is
-    conclusive. A difference is conclusive if both sides use the same values of unknown functions."""
+    """Replaces calls of unknown functions in two expressions by symbols, equal calls by the same one. Also returns True
+    if a difference of the results would prove a difference of the expressions."""
     names: dict[object, str] = {}
 
     def known(node: n.Expression) -> n.Expression | None:
@@ -137,5 +139,5 @@ def opaque_as_symbols(first: n.Expression, second: n.Expression) -> tuple[n.Expr
 
 
 def has_binder(node: n.Expression) -> bool:
-    """True if an integral, a sum, a limit or the like is left to be computed."""
+    """True if an expression contains an integral, a sum, a product, a limit or a derivative."""
     return any(isinstance(part, n.FunctionCall) and part.function in BINDERS for part in walk(node))

@@ -64,7 +64,8 @@ class Sizes:
         return self.iv.mpf(value.numerator) / self.iv.mpf(value.denominator)
 
     def logarithm(self, node: Expression) -> Any:
-        """Returns an interval that encloses the natural logarithm of a number. Raises NoSizeError."""
+        """Returns an interval that encloses the natural logarithm of a positive number. Raises NoSizeError if the
+        number is not known to be positive, or is too large even so."""
         match node:
             case Number(value) if value > 0:
                 return self.iv.log(self._exact(value))
@@ -118,7 +119,8 @@ class Sizes:
 
 
 def differing_sizes(first: Expression, second: Expression) -> dict[str, str]:
-    """Returns the sizes of two positive numbers if they certainly differ, else an empty dict."""
+    """Compares two positive numbers too large to compute by their logarithms. Returns both logarithms if they certainly
+    differ, else an empty dict."""
     sizes = Sizes()
     try:
         left, right = sizes.logarithm(first), sizes.logarithm(second)
@@ -150,7 +152,8 @@ class Scalars:
     prove: bool = True
 
     def compare(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
-        """Decides if two expressions are equal, different or undecided. GrammarError if one never has a value."""
+        """Decides if two expressions are proved equal, proved different or undecided. Raises GrammarError if one never
+        has a value."""
         found = self._exactly(first, second)
         if found is not None:
             return found
@@ -172,7 +175,8 @@ class Scalars:
         return found
 
     def _exactly(self, first: n.Expression, second: n.Expression) -> EqualityFinding | None:
-        """Decides if two rational numbers of any size are equal; None for anything else."""
+        """Compares two rational numbers exactly, even huge ones. Returns None if an expression is not a rational
+        number."""
         try:
             left, right = rational(first), rational(second)
         except TooLargeError:
@@ -184,11 +188,12 @@ class Scalars:
         return different("different rational numbers")
 
     def read(self, node: n.Expression) -> n.Expression:
-        """Expands an expression's shorthands, sums, integrals and the like. Raises UnresolvedError, GrammarError."""
+        """Evaluates an expression's sums, integrals and the like, and rewrites rarer functions by basic ones. Raises
+        UnresolvedError if one cannot be evaluated, GrammarError if one has no value."""
         return plain(resolved(node), real=self.domain != "complex")
 
     def sign(self, node: n.Expression) -> int | None:
-        """Returns -1, 0 or 1 for a constant that is certainly real; None if undecided."""
+        """Returns the sign of a constant, -1, 0 or 1. None if its sign is not proven, or it may not be real."""
         exact = rational(node)
         if exact is not None:
             return (exact > 0) - (exact < 0)
@@ -208,7 +213,7 @@ class Scalars:
         return 0 if self.compare(node, ZERO).truth is Truth.EQUAL else None
 
     def order(self, first: n.Expression, second: n.Expression) -> int | None:
-        """Returns the sign of the first expression minus the second: -1, 0 or 1; None if undecided."""
+        """Returns the sign of `first` minus `second`, -1, 0 or 1. None if that sign is not proven."""
         if first == second:
             return 0
         left, right = rational(first), rational(second)
@@ -217,7 +222,7 @@ class Scalars:
         return self.sign(minus(first, second))
 
     def enclosed(self, node: n.Expression) -> tuple[Fraction, Fraction]:
-        """Returns rational bounds of a real constant. Raises OpenError."""
+        """Returns a rational lower and upper bound of a real constant. Raises OpenError if none is found."""
         try:
             found = enclosure(PRECISE).real(self.read(node))
         except (GrammarError, UnresolvedError) as error:
@@ -264,7 +269,7 @@ class Scalars:
         return equal(f"their difference is zero ({proof})")
 
     def _are_real(self, *nodes: n.Expression) -> bool:
-        """True if symbols are real: always, unless an answer contains i."""
+        """True if expressions contain symbols, the symbols stand for real numbers, and no expression contains i."""
         written = (part for node in nodes for part in walk(node))
         return self.domain != "complex" and bool(symbols(*nodes)) and IMAGINARY not in written
 
@@ -273,7 +278,7 @@ class Scalars:
         return normal.same(first, second, positive, real=self.domain != "complex")
 
     def _close(self, first: n.Expression, second: n.Expression) -> bool:
-        """True if two constants are certainly real and certainly less than 1 apart."""
+        """True if two constants are proved real and less than 1 apart. False proves nothing."""
         try:
             found = enclosure(QUICK).real(minus(first, second))
         except (GrammarError, OpenError):
@@ -281,7 +286,7 @@ class Scalars:
         return bool(found.a > -1 and found.b < 1)
 
     def _huge(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
-        """Compares two expressions of which one has too many digits to compute, by residues and sizes."""
+        """Compares two expressions with too many digits to compute, by residues modulo primes and by logarithms."""
         names = symbols(first, second)
         if names:
             return undecided("too large to compute")
@@ -296,7 +301,8 @@ class Scalars:
         return undecided("too large to compute")
 
     def points(self, names: frozenset[str], *, whole: bool = False) -> Iterator[dict[str, n.Expression]]:
-        """Yields values for symbols: fixed ones first, then random ones drawn from the seed; complex if symbols are."""
+        """Yields sample values for symbols: fixed ones, then random ones drawn from the seed. Values are integers with
+        `whole`, and may be complex where symbols are complex."""
         if not names:
             yield {}
             return
@@ -329,8 +335,8 @@ class Scalars:
     def _at_point(
         self, first: n.Expression, second: n.Expression, point: Mapping[str, n.Expression], digits: int
     ) -> tuple[bool, bool, bool]:
-        """Evaluates two expressions at a point. Returns (certainly different, both certainly defined, neither real).
-        Raises GrammarError for constants without value."""
+        """Evaluates two expressions at a point. Returns three flags: certainly different; both certainly have a value;
+        both certainly not real. Raises GrammarError for constants without value."""
         held = enclosure(digits)
         values: list[Any] = []
         filled = [_filled(node, point) for node in (first, second)]
@@ -370,7 +376,7 @@ def shown(value: n.Expression) -> str:
 
 
 def _counts(node: n.Expression) -> bool:
-    """True if an expression applies a function of whole numbers to a symbol."""
+    """True if an expression applies a function of whole numbers, such as a factorial, to an argument with symbols."""
     return any(
         isinstance(part, n.FunctionCall) and part.function in WHOLE_FUNCTIONS and symbols(part) for part in walk(node)
     )

@@ -32,7 +32,8 @@ UNITY: PolynomialRatio = (ONE,), (ONE,)
 
 
 def fraction_of(node: n.Expression, name: str) -> PolynomialRatio:
-    """Returns an expression's numerator and denominator as polynomials in one symbol. Raises UndecidedError."""
+    """Returns an expression's numerator and denominator as polynomials in one symbol. Raises UndecidedError if it is
+    not a rational function of it."""
     if name not in symbols(node):
         return (node,), (ONE,)
     match node:
@@ -85,7 +86,8 @@ def _times(first: Coefficients, second: Coefficients) -> Coefficients:
 
 
 def trimmed(of: Coefficients, scalars: Scalars) -> Coefficients:
-    """Drops a polynomial's leading zero coefficients. Raises UndecidedError if a coefficient may be zero."""
+    """Drops the leading zero coefficients of a polynomial. Raises UndecidedError if it is not proven which ones are
+    zero."""
     found = list(of)
     while found:
         truth = scalars.compare(found[-1], ZERO).truth
@@ -98,7 +100,8 @@ def trimmed(of: Coefficients, scalars: Scalars) -> Coefficients:
 
 
 def roots(of: Coefficients, scalars: Scalars, *, real: bool) -> list[n.Expression]:
-    """Returns all roots of a polynomial, or all real ones, possibly repeated. Raises UndecidedError, also for zero."""
+    """Returns the roots of a polynomial, complex or only real ones; some may repeat. Raises UndecidedError if it cannot
+    solve it, or if the polynomial is zero everywhere."""
     found = trimmed(of, scalars)
     if not found:
         raise UndecidedError("it holds everywhere")
@@ -135,7 +138,7 @@ def _quadratic(a: n.Expression, b: n.Expression, c: n.Expression, scalars: Scala
 
 
 def _pure(of: Coefficients, scalars: Scalars) -> list[n.Expression]:
-    """Returns the real roots of a x^n + c."""
+    """Returns the real roots of a polynomial a x^n + c."""
     degree = len(of) - 1
     under = folded(n.Quotient(n.Negation(of[0]), of[-1]))
     sign = scalars.sign(under)
@@ -177,7 +180,8 @@ def _number(value: Any) -> n.Number:
 
 
 def equation_roots(first: n.Expression, second: n.Expression, name: str, scalars: Scalars) -> list[n.Expression]:
-    """Returns all complex solutions of an equation between rational functions. Raises UndecidedError."""
+    """Returns all complex solutions of an equation between rational functions of one symbol. Raises UndecidedError if
+    they are not found."""
     found = list(zeros(scalars.read(minus(first, second)), name, scalars, real=False))
     if any(truth is Truth.OPEN for _, truth in found):
         raise UndecidedError("a denominator may be zero")
@@ -185,7 +189,8 @@ def equation_roots(first: n.Expression, second: n.Expression, name: str, scalars
 
 
 def zeros(of: n.Expression, name: str, scalars: Scalars, *, real: bool) -> Iterator[tuple[n.Expression, Truth]]:
-    """Yields zeros of a numerator; each with EQUAL if the denominator is zero, too. Raises UndecidedError."""
+    """Yields the roots of a rational function's numerator; each comes with EQUAL if the denominator is zero there, too.
+    Raises UndecidedError if the roots are not found."""
     above, below = fraction_of(of, name)
     for root in roots(above, scalars, real=real):
         yield root, scalars.compare(_at(below, root), ZERO).truth
@@ -197,7 +202,8 @@ def _at(of: Coefficients, point: n.Expression) -> n.Expression:
 
 
 def inequality_set(comparison: n.ComparisonNode, name: str, scalars: Scalars) -> RealSet:
-    """Returns the real numbers that satisfy a comparison. Raises UndecidedError."""
+    """Returns the set of real values of a symbol that satisfy a comparison. Raises UndecidedError if they are not
+    found."""
     cuts: list[n.Expression] = []
     pairs = list(zip(comparison.operands, comparison.relations, comparison.operands[1:], strict=False))
     for first, _, second in pairs:
@@ -238,7 +244,8 @@ def _cuts(node: n.Expression, name: str, scalars: Scalars) -> list[n.Expression]
 
 
 def _samples(cuts: Sequence[n.Expression], scalars: Scalars) -> list[Fraction]:
-    """Returns a rational number inside each gap between neighbouring cuts, and beyond them. Raises UndecidedError."""
+    """Returns a rational number from each gap between sorted cuts, from below the first and from above the last. Raises
+    UndecidedError if two cuts are too close."""
     if not cuts:
         return [Fraction(0)]
     try:
@@ -261,7 +268,8 @@ def _bounds(cut: n.Expression, scalars: Scalars) -> tuple[Fraction, Fraction]:
 def _true(
     pairs: list[tuple[n.Expression, n.Relation, n.Expression]], name: str, point: n.Expression, scalars: Scalars
 ) -> bool | None:
-    """True if all comparisons hold at a point; None if a side has no value there. Raises UndecidedError."""
+    """True if all comparisons hold where a symbol has the value `point`; None if a side has no value there. Raises
+    UndecidedError if the order of two sides is not proven."""
     for first, relation, second in pairs:
         try:
             left, right = (substitute(side, {name: point}) for side in (first, second))

@@ -61,7 +61,8 @@ CONSTANTS = {n.Constant("pi"): sympy.pi, n.Constant("e"): sympy.E, n.Constant("i
 
 
 def build(node: n.Expression, domain: str = "complex") -> Any:
-    """Builds the SymPy object of a tree. Raises UndefinedError for an undefined value, GrammarError if unsupported."""
+    """Converts an expression to a SymPy object. Raises UndefinedError if it has no value, GrammarError if SymPy cannot
+    express it."""
     found = _build(node, domain)
     if found.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
         raise UndefinedError("a division by zero")
@@ -101,7 +102,7 @@ def _build(node: n.Expression, domain: str) -> Any:
 
 
 def from_sympy(found: Any) -> n.Expression:
-    """Converts a SymPy object to a tree. Raises GrammarError for anything that trees cannot express."""
+    """Converts a SymPy object to an expression. Raises GrammarError for anything that expressions cannot represent."""
     if found.is_Rational:
         return n.number(Fraction(int(found.p), int(found.q)))
     if found.is_Symbol:
@@ -127,7 +128,7 @@ def from_sympy(found: Any) -> n.Expression:
 
 
 def gives(value: Any, compute: Callable[[], Any]) -> bool:
-    """True if a SymPy computation yields the value. SymPy raises nearly anything; a failure proves nothing."""
+    """True if a SymPy computation returns `value`. False for another result or an error, which proves nothing."""
     try:
         return bool(compute() == value)
     except (MemoryError, RecursionError):
@@ -137,10 +138,8 @@ def gives(value: Any, compute: Callable[[], Any]) -> bool:
 
 
 def proves_equal(first: n.Expression, second: n.Expression, domain: str = "complex") -> str | None:
-    """Proves two expressions equal: returns the name of a rewriting that turns their difference into zero, or None.
-
-    Raises GrammarError if one of the two has no value.
-    """
+    """Tries to prove two expressions equal with SymPy. Returns the rewriting that turns their difference into zero, or
+    None if no proof is found. Raises GrammarError if one of the two has no value."""
     try:
         difference = build(first, domain) - build(second, domain)
     except (GrammarError, MemoryError, RecursionError):
@@ -153,7 +152,7 @@ def proves_equal(first: n.Expression, second: n.Expression, domain: str = "compl
 
 
 def _rewritings(difference: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yields named SymPy rewritings that may turn a difference into zero, cheapest first."""
+    """Yields names and calls of SymPy simplifications that may turn a difference into zero, cheapest first."""
     large = [
         power for power in difference.atoms(sympy.Pow) if power.exp.is_Integer and abs(power.exp) > MAX_EXPANDED_POWER
     ]
@@ -172,12 +171,10 @@ def _rewritings(difference: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def proves_equal_where_real(first: n.Expression, second: n.Expression, domain: str) -> str | None:
-    """Proves two expressions equal where the arguments of logarithms and fractional powers are positive. Returns the
-    rewriting's name, or None.
-
-    Both sides must require the same signs, or one is defined where the other is not: ln(x^2) is not 2 ln(x). A factor
-    of known sign is then written with a positive symbol, any other by its absolute value.
-    """
+    """Tries to prove two expressions equal where the arguments of logarithms and fractional powers are positive.
+    Returns the name of the SymPy simplification that proves it, or None. Both sides must require the same signs of the
+    same factors, or one is defined where the other is not: ln(x^2) is not 2 ln(x). A factor of known sign is then
+    written with a positive symbol, any other by its absolute value."""
     try:
         sides = [build(node, domain) for node in (first, second)]
         for _ in range(MAX_SIGNS):
@@ -198,7 +195,8 @@ def proves_equal_where_real(first: n.Expression, second: n.Expression, domain: s
 
 
 def _under(of: Any) -> tuple[Any, list[tuple[Any, int]]]:
-    """Factors the argument of a logarithm or power. Returns a number, and the factors with their powers."""
+    """Factors the argument of a logarithm or power. Returns its constant factor, and the other factors with their
+    exponents."""
     above, below = (sympy.factor_list(part) for part in sympy.fraction(sympy.together(of)))
     return above[0] / below[0], [*above[1], *((factor, -power) for factor, power in below[1])]
 
@@ -209,8 +207,8 @@ def _needs_sign(part: Any) -> bool:
 
 
 def _signs(of: Any) -> set[tuple[int, frozenset[Any]]]:
-    """Returns the signs that an expression's logarithms and fractional powers require: 1 or -1, with the factors of odd
-    power whose product must have it."""
+    """Returns the signs that the real logarithms and fractional powers of an expression require. Each is 1 or -1, with
+    the factors whose product must have it; factors of even power are left out."""
     found = set()
     for part in filter(_needs_sign, sympy.preorder_traversal(of)):
         number, factors = _under(part.args[0])
@@ -221,7 +219,8 @@ def _signs(of: Any) -> set[tuple[int, frozenset[Any]]]:
 
 
 def _solved(factor: Any, sign: int) -> tuple[Any, Any] | None:
-    """Solves a factor that is linear in a symbol for that symbol, with a positive parameter; else None."""
+    """Solves `factor = sign * t`, with a new positive t, for a symbol that occurs linearly. Returns the symbol and its
+    value, or None if no symbol does."""
     for symbol in sorted(factor.free_symbols, key=str):
         slope = factor.diff(symbol)
         if slope.is_Rational:
@@ -231,7 +230,8 @@ def _solved(factor: Any, sign: int) -> tuple[Any, Any] | None:
 
 
 def _in_sizes(of: Any, known: dict[Any, int]) -> Any:
-    """Writes logarithms and fractional powers by absolute values of factors; keeps powers of known sign."""
+    """Rewrites logarithms and fractional powers of factors using a new positive symbol for each factor's absolute
+    value. `known` maps factors to their sign, 1 or -1, so that odd whole powers of these can be split off."""
 
     def size(factor: Any) -> Any:
         return factor if factor.is_nonnegative else sympy.Symbol(f"size of {factor}", positive=True)
@@ -250,6 +250,6 @@ def _in_sizes(of: Any, known: dict[Any, int]) -> Any:
 
 
 def _minimal(difference: Any) -> Any:
-    """Returns 0 if an algebraic number's minimal polynomial is x itself, which proves it zero; else 1."""
+    """Returns 0 if the minimal polynomial of an algebraic number is x, which proves the number zero; else 1."""
     unknown = sympy.Dummy()
     return 0 if sympy.minimal_polynomial(difference, unknown) == unknown else 1

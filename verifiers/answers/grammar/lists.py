@@ -20,7 +20,7 @@ Refusal = Callable[[str], GrammarError]
 
 
 def is_name(value: v.Value) -> bool:
-    """True for a symbol, a call of an unknown function, or a tuple of such."""
+    """True for a value that can be a name left of an equation, such as `x`, `f(2)` or `(x, y)`."""
     match value:
         case v.Scalar(n.Symbol() | n.FunctionCall()):
             return True
@@ -31,7 +31,7 @@ def is_name(value: v.Value) -> bool:
 
 
 def named_points(name: v.Tuple, value: v.Value, refusal: Refusal) -> v.Value:
-    r"""Reads `(x, y) \in \{(1, 2), (2, 1)\}`: the possible points of a tuple of names."""
+    r"""Returns the possible points of a tuple of names, from both sides of `(x, y) \in \{...\}`."""
     if (
         not isinstance(value, v.FiniteSet)
         or not value.items
@@ -42,7 +42,8 @@ def named_points(name: v.Tuple, value: v.Value, refusal: Refusal) -> v.Value:
 
 
 def as_set(value: v.Value, refusal: Refusal) -> v.Value:
-    """Returns the value if it is a set; two numbers in round brackets are an open interval here."""
+    """Returns the value if it is a set; two numbers in round brackets become an open interval. Raises the error of
+    `refusal` for others."""
     match value:
         case v.Tuple((v.Scalar(low), v.Scalar(high))):
             return v.Interval(low, high, False, False)
@@ -89,7 +90,7 @@ def joined(items: list[v.Value], joiners: Collection[str], refusal: Refusal) -> 
 
 
 def plain_numbers(items: Iterable[object]) -> list[Fraction] | None:
-    """Returns the values of written rational numbers; None if an item is anything else."""
+    """Returns the values of items that are all numbers in digits; None if any is anything else."""
     found: list[Fraction] = []
     for item in items:
         match item:
@@ -103,7 +104,8 @@ def plain_numbers(items: Iterable[object]) -> list[Fraction] | None:
 
 
 def images(items: list[v.Value], last: v.Value) -> v.Images | None:
-    r"""Reads `k \pi, k \in Z` and `x = 2k, x = 3k, k \in Z` if they contain only k; else None."""
+    r"""Combines expressions such as `2k` or `x = 3k` with the range of their parameter, `k \in Z`. Returns None if
+    another symbol occurs, or the last item is no range."""
     match last:
         case v.Builder(symbol, v.NumberSet("Z" | "N" | "N0") as within, None):
             pass
@@ -131,7 +133,7 @@ def images(items: list[v.Value], last: v.Value) -> v.Images | None:
 
 
 def merged(items: list[v.Value]) -> v.Images | None:
-    """Merges sets of images about the same unknown; None if an item is anything else."""
+    """Merges sets such as `{2k + 1 : k in Z}` about one unknown; None for any other items."""
     found = [item for item in items if isinstance(item, v.Images)]
     first = found[0] if found else None
     if first is None or len(found) < len(items):
@@ -142,10 +144,8 @@ def merged(items: list[v.Value]) -> v.Images | None:
 
 
 def approximated(value: v.Value, near: v.Value, refusal: Refusal) -> v.Value:
-    r"""Reads `5/36 \approx 0.139`: a constant with a plain number in its unit.
-
-    `x \approx 2.35` assigns that decimal to x, compared as exactly as with an equals sign.
-    """
+    r"""Combines the two sides of `5/36 \approx 0.139`, a constant and its decimal, both in the same unit. `x \approx
+    2.35` assigns that decimal to x, compared as exactly as with an equals sign."""
     exact: n.Expression | None = None
     match value, near:
         case v.Scalar(n.Symbol() as name), v.Scalar(of) if only_decimal(near, refusal):
@@ -166,7 +166,8 @@ def approximated(value: v.Value, near: v.Value, refusal: Refusal) -> v.Value:
 
 
 def only_decimal(value: v.Value, refusal: Refusal) -> v.Value:
-    r"""Reads `\approx 3.14` as exactly the written decimal, with its unit."""
+    r"""Returns the value after a leading `\approx` as exactly the decimal written. Raises the error of `refusal` for
+    anything else."""
     of = value.of if isinstance(value, v.Scalar | v.Quantity) else None
     inside = of.of if isinstance(of, n.Negation) else of
     match inside:
@@ -181,7 +182,8 @@ def together(conditions: list[v.RelationValue]) -> v.RelationValue:
 
 
 def solved(relation: v.RelationValue) -> n.Expression | None:
-    """Returns the symbol of `x = ...` if it does not occur on the other side; else None."""
+    """Returns the symbol that a relation `x = ...` gives a value; None if the right side contains it too. Also None for
+    other relations."""
     match relation:
         case v.RelationValue("and", (n.ComparisonNode((n.Symbol(name) as unknown, value), ("==",)),)) if (
             name not in symbols(value)
@@ -192,7 +194,8 @@ def solved(relation: v.RelationValue) -> n.Expression | None:
 
 
 def builder(items: list[v.Value], condition: v.Value, refusal: Refusal) -> v.Value:
-    """Reads `{x | condition}`, `{x in S | condition}`, and images such as `{2k | k in Z}`."""
+    """Builds a set from both sides of a set builder, `{x | condition}` or `{2k | k in Z}`. Raises the error of
+    `refusal` if they fit neither."""
     if isinstance(condition, v.Images) and items == [v.Scalar(n.Symbol(condition.name or ""))]:
         return v.Images(condition.of, condition.symbol, condition.within)
     found = images(items, condition)

@@ -123,7 +123,7 @@ def children(node: Expression) -> tuple[Expression, ...]:
 
 
 def walk(node: Expression) -> Iterator[Expression]:
-    """Yields an expression's node and everything below it."""
+    """Yields an expression and all its subexpressions, each before its parts."""
     yield node
     for child in children(node):
         yield from walk(child)
@@ -161,7 +161,7 @@ def comparisons(condition: Condition) -> Iterator[ComparisonNode]:
 
 
 def with_children(node: Expression, parts: tuple[Expression, ...]) -> Expression:
-    """Returns a copy of an expression's node with other children."""
+    """Returns a copy of an expression's top node with other children."""
     match node:
         case Sum() | Product():
             return type(node)(parts)
@@ -174,7 +174,8 @@ def with_children(node: Expression, parts: tuple[Expression, ...]) -> Expression
 
 
 def mapped(node: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
-    """Returns a copy of an expression with parts replaced where `change` returns another, outside in."""
+    """Returns a copy of an expression in which `change` replaces subexpressions, outermost first. Where `change`
+    returns None, the parts inside are tried."""
     changed = change(node)
     if changed is not None:
         return changed
@@ -183,7 +184,7 @@ def mapped(node: Expression, change: Callable[[Expression], Expression | None]) 
 
 
 def replaced(node: Expression, old: Expression, new: Expression) -> Expression:
-    """Returns a copy of an expression with every occurrence of one part replaced."""
+    """Returns a copy of an expression with every occurrence of a subexpression replaced by another."""
     return mapped(node, lambda part: new if part == old else None)
 
 

@@ -47,7 +47,7 @@ def _plain_command(match: re.Match[str]) -> Token:
 
 
 def _sized_bracket(match: re.Match[str]) -> Token:
-    r"""Reads `\left(`, `\right|`."""
+    r"""Converts a LaTeX bracket of automatic size, `\left(` or `\right|`, to the token of the plain bracket."""
     text = match.group()
     if text[-1] != "|":
         return Token("mark", text[-1])
@@ -158,7 +158,8 @@ def _escaped(match: re.Match[str]) -> Token:
 
 
 def _recurring(match: re.Match[str]) -> Token:
-    r"""Reads `0.1\overline{6}`, `0.1(6)` or `0.1\dot{6}`: the marked digits repeat without end."""
+    r"""Converts a decimal whose marked digits repeat without end to its token: `0.1\overline{6}`, `0.1(6)` or
+    `0.1\dot{6}`."""
     text = match.group()
     if len(text) > MAX_DIGITS:
         raise TooLargeError(f"a number of more than {MAX_DIGITS} digits")
@@ -262,7 +263,7 @@ VECTORS = re.compile("(vec|bold|unit|hat) ")
 
 
 def is_vector(node: Expression) -> bool:
-    """True if an expression contains a vector outside function arguments."""
+    """True if an expression contains the name of a vector or matrix, function arguments aside."""
     match node:
         case Symbol(name):
             return bool(VECTORS.match(name))
@@ -273,7 +274,8 @@ def is_vector(node: Expression) -> bool:
 
 
 def vectors(node: Expression) -> int:
-    """Counts the vectors or matrices multiplied in an expression; a letter with a hat does not count."""
+    """Counts the vectors or matrices multiplied with each other in an expression. Unit vectors, letters with a hat, do
+    not count."""
     match node:
         case Symbol(name):
             return int(is_vector(node) and not name.startswith("hat "))

@@ -36,7 +36,7 @@ WORD = re.compile("[a-z]+")
 
 
 def number_in_words(text: str) -> Fraction | None:
-    """Returns the value of a number in English words, or None for other and ambiguous texts."""
+    """Returns the value of a number in English words, such as `two thirds`; None for other or ambiguous texts."""
     if len(text) > 200 or not re.fullmatch(r"[A-Za-z]+(?:[ -]+[A-Za-z]+)*", text):
         return None
     words = WORD.findall(text.lower())
@@ -55,12 +55,12 @@ def _positive(words: list[str]) -> Fraction | None:
 
 
 def _part(word: str) -> int | None:
-    """Returns the denominator that a word such as `half` or `thirds` names, or None."""
+    """Returns the denominator that a word such as `half` or `thirds` names; None for other words."""
     return 2 if word == "halves" else PARTS.get(word.removesuffix("s"))
 
 
 def _broken(words: list[str]) -> Fraction | None:
-    """Reads `one half`, `two thirds`, `three and a half`."""
+    """Converts words such as `one half`, `two thirds`, `three and a half` to a fraction; None if they are none."""
     *before, last = words
     below = _part(last)
     whole = 0
@@ -80,7 +80,7 @@ def _broken(words: list[str]) -> Fraction | None:
 
 
 def _cardinal(words: list[str]) -> int | None:
-    """Reads `two thousand three hundred and five`."""
+    """Converts words such as `two thousand three hundred and five` to a whole number; None if they are none."""
     total, rest = 0, list(words)
     limit = None
     for name, size in reversed(SCALES.items()):

@@ -70,11 +70,9 @@ CHOSEN = re.compile(r"[A-Z]{2,12}")
 
 
 def preprocessed(text: str, expected: Value | None, *, listed: bool = False) -> str:
-    """Rewrites `1 000`, `3 x 10^8`, `FF_{16}`, `0,5`, `3 to 2`, `where k is an integer` for the grammar.
-
-    `listed`: another comma or semicolon followed. Raises GrammarError for a comma that may separate two answers where
-    one is expected: `5,0` for 5.
-    """
+    """Rewrites everyday notations for the parser: `1 000`, `3 x 10^8`, `FF_{16}`, `0,5`, `where k is an integer`.
+    `listed`: another comma or semicolon followed in the answer. Raises GrammarError for a comma that may separate two
+    answers where one is expected: `5,0` for 5."""
     if BLANK_GROUPS.fullmatch(text):
         return text.replace(" ", "")
     if isinstance(expected, Scalar | Quantity) and DECIMAL_COMMA.fullmatch(text):
@@ -109,7 +107,8 @@ def _bracketed(array: re.Match[str]) -> str:
 
 
 def _may_be_two(text: str, expected: Scalar | Quantity) -> bool:
-    """True if only zeros follow the decimal comma, or if one side of it is the expected number."""
+    """True if the comma of a text such as `5,0` may separate two answers. This is so if only zeros follow, or one side
+    alone is the expected number."""
     before, _, behind = text.partition(",")
     if not behind.strip("0") or len(before) > MAX_DIGITS:
         return True
@@ -120,7 +119,8 @@ def _may_be_two(text: str, expected: Scalar | Quantity) -> bool:
 
 
 def _declared(text: str) -> str:
-    r"""Rewrites `where k is an integer` as `, k \in \mathbb{Z}`; drops `for all real x` after `f(x) = ...`."""
+    r"""Rewrites a closing clause `where k is an integer` as `, k \in \mathbb{Z}`. Drops `for all real x` after `f(x) =
+    ...`."""
     head, tail = text[:-LOOKED_AT], text[-LOOKED_AT:]
     found = MEMBER.search(tail)
     if found:
@@ -134,7 +134,7 @@ def _declared(text: str) -> str:
 
 
 def digits_first(text: str) -> str:
-    """Rewrites `twelve dollars` as `12 dollars`: converts the longest prefix that is a number in words."""
+    """Rewrites a number in words at the start of a text in digits: `twelve dollars` becomes `12 dollars`."""
     words = text.split(" ")
     for count in range(min(len(words) - 1, 8), 0, -1):
         value = number_in_words(" ".join(words[:count]))
@@ -144,7 +144,7 @@ def digits_first(text: str) -> str:
 
 
 def several_choices(text: str, expected: Value | None) -> Value | None:
-    """Reads `ACD`, `(A), (C) and (D)` if such a list is expected; `A, C, D` if `ACD` is; else None."""
+    """Reads a text such as `ACD` or `(A), (C)` as several chosen letters, if such are expected; else None."""
     match expected:
         case Listing(items):
             wanted = [item.of.name for item in items if isinstance(item, Scalar) and isinstance(item.of, Symbol)]
@@ -192,8 +192,8 @@ INLINE = re.compile(r"\\[()]")
 
 
 def unwrapped(text: str) -> tuple[str, bool]:
-    """Strips decoration that encloses all of an answer: dollar signs, boxes, fonts. Also returns True if the content
-    was upright text. Raises GrammarError."""
+    """Strips decoration around a whole answer: dollar signs, boxes, fonts. Also returns True if the content was upright
+    text. Raises GrammarError for signs that do not match."""
     text = _without_formula_signs(text.strip())
     upright = False
     for _ in range(MAX_WRAPPERS):
@@ -239,7 +239,7 @@ def _without_formula_signs(text: str) -> str:
 
 
 def closing(text: str, start: int) -> int:
-    """Returns the index of the brace that closes the one before `start`, or -1."""
+    """Returns the index of the brace that closes the one just before `start`; -1 if none does."""
     depth = 1
     for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
         sign = match.group()
@@ -295,11 +295,9 @@ ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)", re.IGNORECASE)
 
 
 def choice(text: str, *, upright: bool = False, expected: Choice | None = None) -> Choice | None:
-    r"""Returns the label of `(A)`, `A)`, `Option B`; also of a lower-case letter if a choice is expected.
-
-    `upright`: the text stood within `\text`. A lower-case letter alone is a label only from a to d, or if the expected
-    label is marked as one: `r` is another symbol than `R`, and `e` is Euler's number.
-    """
+    r"""Returns the label of a choice written `(A)`, `A)` or `Option B`; None for other texts. A lower-case letter needs
+    an expected choice. `upright`: the text stood within `\text`. A lower-case letter alone is a label only from a to d,
+    or if the expected label is marked as one: `r` is another symbol than `R`, and `e` is Euler's number."""
     found = CHOICE.fullmatch(text)
     if found is None:
         return None
@@ -315,7 +313,7 @@ def folded(text: str) -> TextAnswer:
 
 
 def clock(text: str, *, certain: bool) -> TextAnswer | None:
-    """Returns a time of day; with `certain`, only one that names its half of the day."""
+    """Reads a time of day; None if the text is none or, with `certain`, lacks `am` or `pm`."""
     found = CLOCK.fullmatch(text)
     if found is None:
         return None
@@ -327,10 +325,8 @@ def clock(text: str, *, certain: bool) -> TextAnswer | None:
 
 
 def certain_words(text: str, names: Collection[str], *, clocks: bool = True) -> TextAnswer | None:
-    """Returns words if the text cannot be anything else: dates, and letters with a word that is not a product.
-
-    `clocks`: `3:20` is a time of day; else it is a ratio.
-    """
+    """Reads a text as words if it cannot be mathematics, such as a date or an English word; else None. `clocks`: `3:20`
+    is a time of day; else it is a ratio."""
     if len(text) > MAX_WORDS:
         return None
     if DATE.fullmatch(text):
@@ -367,8 +363,7 @@ COMPOUND = re.compile(r"[0-9]{1,2}(?:,[0-9]{1,2})*-[a-z][a-z0-9,-]*(?:[aey]ne|ol
 
 
 def loose_words(text: str) -> TextAnswer | None:
-    """Returns words that are not mathematics: a text that begins with a letter, a date, an ordinal, or a name such as
-    `2-butene`."""
+    """Reads a text as words if it looks like some: letters first, a date, an ordinal, `2-butene`; else None."""
     if len(text) > MAX_WORDS:
         return None
     if COMPOUND.fullmatch(text) and not WORD_PARTS.search(text):

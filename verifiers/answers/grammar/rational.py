@@ -55,7 +55,7 @@ def rational(node: n.Expression, values: Mapping[str, Fraction] = NOTHING) -> Fr
 
 
 def folded(node: n.Expression) -> n.Expression:
-    """Returns an expression's rational value as a number, or the expression unchanged if it has none."""
+    """Replaces an expression by its value if that is known to be rational; else returns it unchanged."""
     value = rational(node)
     return node if value is None else n.Number(value)
 
@@ -74,7 +74,8 @@ def _fold(values: list[Fraction], combine: Callable[[Fraction, Fraction], Fracti
 
 
 def power(base: Fraction, exponent: Fraction) -> Fraction | None:
-    """Computes base ** exponent; None for an irrational root. 0^0 has no value here."""
+    """Computes base ** exponent exactly; None for an irrational value. Raises UndefinedError for 0 to a power of zero
+    or less."""
     if base == 0:
         if exponent <= 0:
             raise UndefinedError("zero to the power of zero or less")
@@ -91,7 +92,7 @@ def power(base: Fraction, exponent: Fraction) -> Fraction | None:
 
 
 def rational_root(value: Fraction, degree: int) -> Fraction | None:
-    """Returns the rational root of a value >= 0, else None. The principal root of a negative value is not real."""
+    """Returns a root of a non-negative number if it is rational; None for irrational roots and negative numbers."""
     if value < 0 or degree > MAX_ROOT:
         return None
     above, below = integer_root(value.numerator, degree), integer_root(value.denominator, degree)
@@ -111,7 +112,8 @@ def integer_root(value: int, degree: int) -> int:
 
 
 def root(value: Fraction, degree: Fraction) -> Fraction | None:
-    r"""Returns the root with the meaning of `\sqrt[n]{a}`: real for a negative number if the degree is odd."""
+    r"""Returns `\sqrt[n]{a}` if it is rational, else None: real for a negative number if the degree is odd. Raises
+    UndefinedError for a degree that is not 1, 2, 3, ..."""
     if degree.denominator != 1 or degree <= 0:
         raise UndefinedError("a root whose degree is not 1, 2, 3, ...")
     if value < 0 and degree % 2 == 1:
@@ -144,7 +146,7 @@ def binomial(of: int, chosen: int) -> Fraction:
 
 
 def call(name: str, values: list[Fraction]) -> Fraction | None:
-    """Evaluates a function of rational numbers; None if its value is not known to be rational."""
+    """Evaluates a named function of rational numbers; None if its value is not known to be rational."""
     first = values[0]
     match name:
         case "sqrt":

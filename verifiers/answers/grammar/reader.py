@@ -141,7 +141,7 @@ class Reader:
         return token
 
     def accept(self, *signs: str) -> str:
-        """Consumes the next token if it is one of these signs, and returns its text; else returns an empty text."""
+        """Consumes the next token if it is one of the given signs. Returns its text, or an empty text if it is not."""
         return self.take().text if self.at(*signs) else ""
 
     def expect(self, sign: str) -> None:
@@ -159,7 +159,8 @@ class Reader:
         return found
 
     def nested(self, read: Callable[[], Part]) -> Part:
-        """Calls `read` one nesting level deeper and returns its result. Raises TooLargeError beyond MAX_DEPTH."""
+        """Calls a parsing function one nesting level deeper and returns its result. Raises TooLargeError beyond
+        MAX_DEPTH."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise TooLargeError(f"nested deeper than {MAX_DEPTH} levels", position=self.index)
@@ -168,7 +169,7 @@ class Reader:
         return found
 
     def up_to(self, closing: str, read: Callable[[], Part], *, bars: int = 0) -> Part:
-        """Calls `read` for the content of a bracket, one level deeper, and consumes the closing bracket."""
+        """Reads the content of a bracket with a parsing function, one level deeper, and the closing bracket."""
         outer, self.bars = self.bars, bars
         found = self.nested(read)
         self.expect(closing)
@@ -278,7 +279,8 @@ class Reader:
         return False
 
     def _after_fraction(self, begin: int) -> bool:
-        r"""True after the `3/4` of `3/4 x` and `3/4 \pi`: a blank ends a fraction of digits."""
+        """True right after a fraction of digits that a blank ends, such as the `3/4` of `3/4 x`. `begin` is the index
+        of its last token."""
         if begin < 2 or self.language.declared or self.token.glued:
             return False
         above, slash, below = self.tokens[begin - 2 : begin + 1]
@@ -328,7 +330,7 @@ class Reader:
         return self.up_to("}", self.layered)
 
     def layered(self) -> n.Expression:
-        r"""Reads a sum, or TeX's `a \over b` and `a \choose b`, which reach to the ends of the group."""
+        r"""Reads a sum, or TeX's `a \over b` or `a \choose b`, which reach to the ends of their group."""
         node = self.sum()
         sign = self.accept("\\over", "\\choose")
         if not sign:
@@ -337,7 +339,7 @@ class Reader:
         return n.Quotient(node, below) if sign == "\\over" else n.FunctionCall("binomial", (node, below))
 
     def argument(self) -> n.Expression:
-        """Reads a LaTeX command's argument: braces, or else one digit or one letter, as TeX does."""
+        """Reads a LaTeX command's argument: the content of braces, or else one digit or one letter, as TeX does."""
         token = self.token
         if self.at("{"):
             return self.braced()
@@ -365,19 +367,20 @@ class Reader:
     # -- values that are no expressions
 
     def operand(self) -> Value:
-        """Reads one value of any kind. Raises GrammarError in languages of expressions only."""
+        """Reads one value of any kind. Raises GrammarError if this language only has expressions."""
         if self.language.value is None:
             raise self.error("a value that is not an expression")
         return self.language.value(self)
 
     def item(self) -> Value:
-        """Reads a value with its infix signs: an equation, a ratio, a membership."""
+        """Reads a value and what a sign after it adds: an equation, a ratio, a membership. Raises GrammarError if this
+        language only has expressions."""
         if self.language.item is None:
             raise self.error("a value that is not an expression")
         return self.language.item(self)
 
     def infinity(self) -> Infinity | None:
-        """Reads infinity with its sign if it is next; else returns None."""
+        """Reads a sign of infinity with an optional plus or minus; returns None if none comes next."""
         signed = self.at("+", "-")
         token = self.peek() if signed else self.token
         if token.text not in ("\\infty", "infinity", "oo", "inf", "Infinity") or token.text in self.variables:

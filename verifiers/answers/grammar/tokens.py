@@ -111,7 +111,8 @@ FIGURES = frozenset({"number", "grouped", "based"})
 
 
 def number(text: str) -> Token:
-    """Converts digits with an optional decimal point and exponent of ten to a number token. Raises TooLargeError."""
+    """Converts digits with an optional decimal point and power of ten to a number token. Raises TooLargeError if it is
+    too long."""
     if len(text) > MAX_DIGITS:
         raise TooLargeError(f"a number of more than {MAX_DIGITS} digits")
     if text.isdigit():
@@ -163,7 +164,8 @@ FOLDS = ("<font>", "<wide>", "<narrow>", "<noBreak>")
 
 
 def plain(text: str) -> str:
-    """Rewrites every mathematical sign in ASCII or LaTeX. Raises GrammarError, naming a forbidden character."""
+    """Rewrites every mathematical sign of a text in ASCII or LaTeX. Raises GrammarError, naming a character without
+    meaning here."""
     if text.isascii():
         return text
     text = LEADING_DASH.sub(r"\1\2-", text)
@@ -173,10 +175,9 @@ def plain(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Folds full-width and mathematical letters to ASCII. Raises GrammarError for anything else.
-
-    Superscripts and fractions are refused, because folding would change their meaning: `x²` would become `x2`.
-    """
+    """Converts full-width and mathematical letters such as `𝑥` to ASCII. Raises GrammarError for any other non-ASCII
+    character. Superscripts and fractions are refused, because folding would change their meaning: `x²` would become
+    `x2`."""
     for character in text:
         if not character.isascii() and unicodedata.decomposition(character).partition(" ")[0] not in FOLDS:
             name = unicodedata.name(character, f"U+{ord(character):04X}")

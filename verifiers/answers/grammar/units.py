@@ -191,7 +191,8 @@ TURNED = frozenset({"rad", "radian", "radians", *(name for names, _, _ in TURNIN
 
 
 def rates_differ(one: tuple[tuple[str, int], ...], other: tuple[tuple[str, int], ...]) -> bool:
-    """True if one unit counts oscillations (Hz) and the other an angle: 1 Hz is 2 pi rad/s, and both are 1/s."""
+    """True if one unit counts oscillations (Hz) and the other an angle, though both have the dimension 1/s. 1 Hz is 2
+    pi rad/s."""
     first, second = ({name for name, _ in unit} for unit in (one, other))
     return any(
         any(name.endswith(("Hz", "hertz")) for name in a) and not TURNED.isdisjoint(b)
@@ -205,7 +206,8 @@ class UnitError(ValueError):
 
 @cache
 def combined(unit: tuple[tuple[str, int], ...]) -> tuple[Fraction, int, Dimension]:
-    """Returns (factor, power of pi, dimension) of a unit that is a product of atoms. Raises UnitError."""
+    """Converts a unit, a product of named units with powers, to base units. Returns (factor, power of pi, dimension).
+    Raises UnitError for an unknown unit or a temperature scale."""
     factor, turns = Fraction(1), 0
     powers: dict[str, int] = {}
     for name, power in unit:
@@ -222,7 +224,8 @@ def combined(unit: tuple[tuple[str, int], ...]) -> tuple[Fraction, int, Dimensio
 
 
 def measure(of: Expression, unit: tuple[tuple[str, int], ...]) -> UnitMeasure:
-    """Converts a number with a unit to base units. Raises UnitError."""
+    """Converts a number with a unit to base units. Raises UnitError for an unknown unit or a temperature scale in a
+    product."""
     if len(unit) == 1 and unit[0][1] == 1 and unit[0][0] in UNITS:
         known = UNITS[unit[0][0]]
         if known.offset is not None:
@@ -236,11 +239,11 @@ def measure(of: Expression, unit: tuple[tuple[str, int], ...]) -> UnitMeasure:
 
 
 def in_unit(of: Expression, unit: tuple[tuple[str, int], ...]) -> Expression:
-    """Converts a value from base units to a unit of its dimension. Raises UnitError."""
+    """Converts a value from base units to a given unit of its dimension. Raises UnitError for an unknown unit."""
     nothing, one = (measure(number(count), unit).of for count in (0, 1))
     return Quotient(minus(of, nothing), minus(one, nothing))
 
 
 def named(dimension: Dimension) -> str:
-    """Formats a dimension in base units: `kg*m*s^-2`; `no unit` for none."""
+    """Formats a physical dimension in base units, such as `kg*m*s^-2`; `no unit` for a pure number."""
     return "*".join(base if power == 1 else f"{base}^{power}" for base, power in dimension) or "no unit"

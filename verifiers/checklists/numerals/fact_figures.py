@@ -9,13 +9,13 @@ from verifiers.checklists.numerals.numbers import Decimals, Figure, numbers_in
 
 
 def figure(text: str, decimals: Decimals = "point") -> Figure | None:
-    """Returns the only number in a table cell or fact, perhaps with a currency sign or unit; else None."""
+    """Returns the only number in a table cell or fact, with its unit; None for none or several."""
     found = figures(text, decimals)
     return found[0] if len(found) == 1 else None
 
 
 def figures(text: str, decimals: Decimals = "point") -> list[Figure]:
-    """Returns all numbers of a fact: `9:30`, `3–2` and `4 May 2024` have two."""
+    """Returns all numbers in the text of a fact: `9:30`, `3–2` and `4 May 2024` have two."""
     found = numbers_in(text.strip("* "), decimals, cell=True, marks=mark_of(text))
     upper = [one for number in found for one in number.readings[0]]
     if re.fullmatch(r"\s*\d+\s?/\s?\d+(?:\s\D*)?", text) and len(upper) == 2 and upper[1].value:
@@ -24,5 +24,5 @@ def figures(text: str, decimals: Decimals = "point") -> list[Figure]:
 
 
 def mark_of(fact: str) -> frozenset[str]:
-    """Returns the letters before the digits of a fact: `RM` of `RM450`."""
+    """Returns the letters right before the digits of a fact, such as `RM` of `RM450`; empty if there are none."""
     return frozenset(re.findall(r"^\W*([^\W\d_]+)[-\u2010\u2011]?(?=\d)", fact))

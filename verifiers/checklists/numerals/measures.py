@@ -135,7 +135,7 @@ BEFORE = re.compile(
 
 
 def unit_of(before: str, after: str) -> str:
-    """Returns the unit of a number between these two pieces of text, or an empty text for an unlisted one."""
+    """Returns the unit of a number, from the text before and after it; empty if no known unit is there."""
     if found := BEFORE.search(before):
         return UNIT_OF[found[1].lower()]
     if SECONDS.match(after):
@@ -215,5 +215,5 @@ def is_negative(before: str, after: str, cell: bool) -> bool:
 
 
 def may_be_below_zero(before: str, after: str) -> bool:
-    """True if the words around a number describe a loss or a fall."""
+    """True if the words around a number describe a loss or fall, so that it may be negative."""
     return LOSS.search(before) is not None or LOWER.match(after) is not None

@@ -50,7 +50,7 @@ class SpelledNumber:
 
 
 def spelled(text: str, shares: re.Pattern[str]) -> Iterator[SpelledNumber]:
-    """Yields the numbers that a text writes in English words; `one` only before a share (`one percent`)."""
+    """Yields the numbers that a text writes in English words; a lone `one` only before a share, `one percent`."""
     for match in SPELLED.finditer(text):
         parts = [part for part in re.findall(r"[a-z]+", match["words"].lower()) if part != "and"]
         if len(parts) > MOST_WORDS:
@@ -125,7 +125,8 @@ MOST_LETTERS = 60
 
 
 def foreign(text: str, language: str) -> Iterator[tuple[int, int, Fraction]]:
-    """Yields start, end and value of each number in words other than English. `language` is the text's."""
+    """Yields start, end and value of each number written in words of another language than English. `language` is the
+    text's; words of others count only before a share."""
     tokens = [token for token in TOKEN.finditer(text) if len(token.group()) <= MOST_LETTERS]
     for code in SHARES:
         if code != language and not SHARES[code].search(text):
@@ -160,7 +161,7 @@ def _near(text: str, tokens: list[re.Match[str]], at: int) -> bool:
 
 
 def _longest(text: str, tokens: list[re.Match[str]], at: int, end: int, code: str) -> tuple[int, Fraction] | None:
-    """Returns the last token and the value of the longest number in words that begins at a token, or None."""
+    """Finds the longest number in words that begins at token `at`. Returns its last token and its value, or None."""
     for last in range(end - 1, at - 1, -1):
         value = _value(" ".join(text[tokens[at].start() : tokens[last].end()].casefold().split()), code)
         if value is not None:
@@ -186,8 +187,7 @@ def _is_number(word: str, code: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _value(words: str, code: str) -> Fraction | None:
-    """Returns the value if a language's words are exactly one number, else None. Covers single words that the number
-    library does not read."""
+    """Returns the number that a whole phrase in the language `code` means; None if it is not one."""
     if words in DOUBTFUL[code].split() and words[:2] in ("un", "ei"):
         return Fraction(1)
     if words in ("anderthalb", "anderthalbe", "anderhalf", "anderhalve"):

@@ -46,7 +46,7 @@ NUMERAL = re.compile(f"(百分之)?([{''.join(DIGITS)}十][{''.join((*DIGITS, *S
 
 
 def han_numbers(text: str) -> Iterator[tuple[int, int, Fraction, bool]]:
-    """Yields start, end and value of each Chinese numeral, and True for a share."""
+    """Yields each Chinese numeral as start, end, value, and True if it is a share such as a percentage."""
     for found in NUMERAL.finditer(text):
         value = _value(found[2])
         if value is not None:
@@ -145,12 +145,12 @@ class WrittenNumber:
 
     @property
     def said(self) -> Figure | None:
-        """The number if it is unambiguous, else None."""
+        """The written number if it has exactly one reading, else None."""
         only = self.readings[0] if len(self.readings) == 1 else ()
         return only[0] if self.stated and len(only) == 1 else None
 
     def says(self, asked: Figure) -> bool:
-        """True if the written number is unambiguously the required one, in the same unit or in none."""
+        """True if a written number is unambiguously the required one. Its unit must be the same or missing."""
         said = self.said
         if said is None or said.percent != asked.percent:
             return False
@@ -160,7 +160,7 @@ class WrittenNumber:
 
 
 def decimals_of(text: str) -> Decimals:
-    """Returns the decimal separator of a text, by its numbers, else by its language."""
+    """Returns the decimal separator of a text, `point` or `comma`, judged by its numbers, else by its language."""
     votes: Counter[Decimals] = Counter()
     for match in CORE.finditer(_normal(NAME.sub("", DATE.sub("", text)))):
         signs, parts = GROUPS.findall(match.group()), GROUPS.split(match.group())
@@ -184,8 +184,8 @@ def decimals_of(text: str) -> Decimals:
 def numbers_in(
     text: str, decimals: Decimals = "point", *, cell: bool = False, language: str = "en", marks: Collection[str] = ()
 ) -> list[WrittenNumber]:
-    """Returns all numbers of a text, digits first, then words; overlong ones are skipped. `cell`: the text is a table
-    cell; `language`: that of the context, if the text itself does not tell; `marks`: letters that may precede digits
+    """Returns all numbers of a text, those in digits first, then those in words; overlong ones are skipped. `cell`: the
+    text is a table cell; `language`: used if the text does not show its own; `marks`: letters that may precede digits
     without forming a name (`RM450`)."""
     text = _normal(text)
     dates = [(match.start(), match.end()) for match in DATE.finditer(text)]
@@ -218,7 +218,7 @@ def _normal(text: str) -> str:
 
 
 def _undated(text: str, dates: list[tuple[int, int]]) -> str:
-    """Replaces the signs within dates and times by bars, which separate their numbers."""
+    """Replaces the signs inside dates and times by bars, so that their numbers are read separately."""
     kept, at = [], 0
     for start, end in dates:
         kept += [text[at:start], re.sub(r"\D", "|", text[start:end])]
@@ -234,7 +234,8 @@ class _NumberPlace:
 
 
 def _as_well(first: WrittenNumber, second: WrittenNumber) -> WrittenNumber:
-    """Adds readings to the start of a range with the factor and share of its end: `5-10 %`, `200 to 300 million`."""
+    """Adds readings to a range's first number, with the factor or percent sign of the second: `5-10 %`. Also in words,
+    `200 to 300 million`."""
     if len(first.readings) > 1 or len(first.readings[0]) > 1 or first.readings[0][0].scale != (1, False):
         return first
     one = first.readings[0][0]
@@ -278,13 +279,14 @@ def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dat
 
 
 def _named(before: str) -> bool:
-    """True if a number word stands before the bracket that ends a text: `two hundred (200)`."""
+    """True if a text ends with a number word and an open bracket, as `two hundred (`. Digits in the bracket then only
+    repeat it."""
     opened = OPENED.search(before)
     return opened is not None and any(one.end >= opened.start() - 1 for one in spelled(before, SHARE))
 
 
 def _readings(core: str, decimals: Decimals) -> list[list[str]]:
-    """Returns the possible readings of written digits, each number with a decimal point."""
+    """Returns the possible readings of digits with separators, each as a list of numbers: `1,234` is 1234 or 1.234."""
     signs, parts = GROUPS.findall(core), GROUPS.split(core)
     if not signs or core.startswith(".") or "⁄" in core:
         return [[core]]
@@ -320,10 +322,8 @@ def _figure(digits: str, text: str) -> Figure:
 
 
 def _is_name(text: str, start: int, digits: str, marks: Collection[str]) -> bool:
-    """True if digits belong to the letters before them, as in `H2O`, `GPT4`, `IPv6`, `COVID-19` and `m2`.
-
-    False for `USD999`, `rose9` and `mid-2024`: digits glued to an ordinary word are still a number.
-    """
+    """True if digits belong to a name with the letters before them, as in `H2O`, `GPT4`, `COVID-19` and `m2`. False for
+    `USD999`, `rose9` and `mid-2024`: digits glued to an ordinary word are still a number."""
     before = BEFORE.search(text, max(0, start - 40), start)
     if before is None or before[1] in CURRENCIES or before[1] in marks:
         return False
@@ -338,7 +338,8 @@ def _share(tail: Tail) -> str:
 
 
 def _of_what(before: str, after: str) -> tuple[str, tuple[str, ...]]:
-    """Returns the unit of a number, or the words after it."""
+    """Returns a number's unit, from the text around it. Without a known unit, returns the words that label or follow
+    it."""
     unit = unit_of(before, after)
     label = LABEL.search(before) if ENDED.match(after) else None
     near = label or re.match(r"[\s-]?((?:[^\W\d_]+[ -]){0,2}[^\W\d_]+)", after)

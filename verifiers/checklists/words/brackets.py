@@ -88,7 +88,7 @@ class Cited:
 
 
 def cited_in(text: str, known: Sequence[str]) -> list[Cited]:
-    """Returns all citations of one block, in order."""
+    """Returns all citations in one block of text, in order. `known` are the keys of the sources."""
     return sorted(_BracketPlaces(text.translate(NARROWED), known), key=_start)
 
 
@@ -102,7 +102,8 @@ def _start(place: Cited) -> int:
 
 
 def without_cited(text: str, known: Sequence[str]) -> str:
-    """Removes citations from a block, because their numbers are not figures. Other numbers, `[500]`, stay."""
+    """Removes citations such as `[3]` from a block, because their numbers are not figures. A bracket such as `[500]`
+    that is no citation stays."""
     text = text.translate(NARROWED)
     kept, at = [], 0
     for place in cited_in(text, known):
@@ -117,7 +118,7 @@ def without_cited(text: str, known: Sequence[str]) -> str:
 
 
 def shape(key: str) -> str:
-    """Returns the shape of a citation key: a name with a year, or its classes of letters and digits."""
+    """Returns the form of a citation key: `name year`, or its runs of capitals, small letters and digits."""
     if NAME_YEAR.fullmatch(key):
         return "name year"
     return re.sub(r"9+", "9", re.sub(r"\d", "9", re.sub(r"[^\W\d_a-z]", "A", re.sub(r"[a-z]+", "a", key))))
@@ -190,7 +191,7 @@ class _BracketPlaces:
         return tuple(key for key in named if self._key(key) is None or key)
 
     def _enumerates(self, inside: str, before: str, after: str) -> bool:
-        """True if a short bracket numbers a point, or repeats a number word, and so cites nothing."""
+        """True if a short bracket is no citation: it numbers a point, `(a)`, or repeats a number word."""
         if len(inside) > 3 or " " in inside:
             return False
         if NUMBER_WORD.search(before):
@@ -211,7 +212,7 @@ class _BracketPlaces:
         return (named,) if (several or spoken) and not NO_NAMES.fullmatch(match[1].split()[0]) else ()
 
     def _raised(self, match: re.Match[str]) -> tuple[str, ...]:
-        """Returns raised note numbers after a word or the end of a sentence; units and powers do not count."""
+        """Returns the note numbers that raised digits cite, after a word or sentence; empty for units and powers."""
         before = self._text[max(0, match.start() - 40) : match.start()]
         word = re.search(r"([^\W\d_]+)$", before)
         noted = self._text.startswith(match.group()) or not before.strip()
@@ -224,7 +225,7 @@ class _BracketPlaces:
         return tuple(self._split(match.group().translate(NORMAL)))
 
     def _split(self, inside: str) -> list[str]:
-        """Returns the citation keys in one bracket, without introductory words and pages."""
+        """Returns the citation keys inside one bracket, without introductory words and page numbers."""
         found: list[str] = []
         name = ""
         for part in re.split(r"\s*;\s*", inside):
@@ -261,7 +262,7 @@ def _is_reference(key: str) -> bool:
 
 
 def _bare(key: str) -> str:
-    """Normalises a citation key for lookup: `Smith, 2020` and `Smith & Jones (2020)`."""
+    """Normalises a citation key for lookup: `Smith & Jones, 2020` becomes `Smith Jones 2020`."""
     return (
         re.sub(r"[\s,()@]+|\b(?:and|und|et|y)\b|&", " ", key.translate(NARROWED).removeprefix("^"))
         .replace("  ", " ")

@@ -95,7 +95,7 @@ def script_of(letter: str) -> str:
 
 
 def character_faults(text: str) -> Iterator[tuple[int, CharacterGround, str]]:
-    """Yields forbidden characters of a text (in NFC): position, reason code, and the rest of a sentence."""
+    """Yields the forbidden characters of a text in NFC, each as position, reason code and description."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return
     text = ISOLATED.sub(_undirected, FLAG.sub(lambda flag: "\U0001f3f4" * len(flag.group()), text))
@@ -113,7 +113,7 @@ def character_faults(text: str) -> Iterator[tuple[int, CharacterGround, str]]:
 
 
 def _undirected(part: re.Match[str]) -> str:
-    """Replaces a directional isolate by its content if the content runs that way anyhow."""
+    """Replaces text in Unicode direction marks by its content, if the marks do not change its direction."""
     letters = {unicodedata.bidirectional(one) in ("R", "AL") for one in part[2] if one.isalpha()}
     given = {"\u2066": {False}, "\u202a": {False}, "\u2067": {True}, "\u202b": {True}}
     leftward = given.get(part[1], letters)
@@ -148,7 +148,7 @@ def _misplaced(text: str, leftward: bool) -> Iterator[tuple[int, CharacterGround
 
 
 def _is_joined(before: str, joiner: str) -> bool:
-    """True if a joiner or selector may follow this character. ASCII digits and points take selectors."""
+    """True if an invisible joiner or variation selector may follow the character `before`."""
     kind = unicodedata.category(before)
     selects = joiner in SELECTORS and (kind[0] in "NP" or before == INFORMATION)
     native = kind == "Nd" and not before.isascii() and joiner not in SELECTORS
@@ -165,7 +165,7 @@ def _may_carry(letter: str, mark: str) -> bool:
 
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:
-    """Yields start and end of runs of letters, marks and digits that are not all ASCII."""
+    """Yields start and end of each run of letters, marks and digits that is not all ASCII."""
     start = -1
     for at, character in enumerate(f"{text} "):
         inside = character.isalnum() or unicodedata.category(character)[0] == "M" or IGNORABLE.match(character)
@@ -194,7 +194,7 @@ def _named(character: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Removes Unicode's ignorable characters from a text."""
+    """Removes invisible characters, those that Unicode calls ignorable, from a text."""
     return IGNORABLE.sub("", text)
 
 
@@ -205,11 +205,9 @@ def plain(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Normalises a text as `plain` does, without accents and with look-alikes replaced by Latin letters.
-
-    A word all in Greek, Cyrillic or Armenian letters is left alone if more than a fifth of the letters is of that
-    script: then it is a word of that language, not a disguise.
-    """
+    """Normalises a text for comparison, also removing accents and replacing look-alike letters by Latin ones. A word
+    all in Greek, Cyrillic or Armenian letters is left alone if more than a fifth of the letters is of that script: then
+    it is a word of that language, not a disguise."""
     decomposed = unicodedata.normalize("NFKD", plain(text))
     marks_gone = "".join(character for character in decomposed if not unicodedata.combining(character))
     if marks_gone.isascii():
@@ -235,17 +233,17 @@ def _undisguised(word: str, native: list[re.Pattern[str]]) -> str:
 
 @lru_cache(maxsize=4096)
 def whole_words(phrase: str) -> re.Pattern[str]:
-    """Compiles a pattern for a phrase in `plain` or `bare` form, as whole words if its script writes spaces."""
+    """Compiles a pattern that finds a normalised phrase as whole words, where its script separates words by spaces."""
     before = r"(?<!\w)" if is_bounded(phrase[:1]) else ""
     after = r"(?!\w)" if is_bounded(phrase[-1:]) else ""
     return re.compile(before + re.escape(phrase) + after)
 
 
 def spaced_out(text: str) -> str:
-    """Joins words written letter by letter (`s e c r e t`, `s.e.c.r.e.t`), one per line."""
+    """Joins the words that a text writes letter by letter, such as `s e c r e t`. Returns one per line."""
     return "\n".join(re.sub(r"[^\w]|_", "", match.group()) for match in SPACED.finditer(text))
 
 
 def is_bounded(character: str) -> bool:
-    """True for a word character of a script with spaces between words, where a word boundary applies."""
+    """True for a letter or digit of a script that separates words by spaces."""
     return bool(re.match(r"\w", character)) and not unicodedata.name(character, "").startswith(UNSPACED)

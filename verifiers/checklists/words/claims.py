@@ -110,7 +110,8 @@ def is_claim(sentence: str) -> bool:
 
 
 def without_claims(text: str) -> str:
-    """Removes sentences in which a text speaks about itself or to its grader. Then `it covers ...` is one, too."""
+    """Removes the sentences in which a text praises or describes itself, or addresses its grader. A following sentence
+    such as `It covers ...` is removed, too."""
     if not is_claim(text):
         return text
     kept, behind = [], False
@@ -190,9 +191,9 @@ def may_be_put_in(text: str) -> bool:
 
 
 def may_be_left_out(text: str) -> bool:
-    """True if an omission in a quotation hides no negation. Checks from the break to the end of that sentence, and from
-    the beginning of the sentence where the quotation resumes. In another sentence it must resume with a clause, so that
-    nothing gets a new subject."""
+    """True if leaving out `text` from the middle of a quotation hides no negation. Checks from the break to the end of
+    that sentence, and from the beginning of the sentence where the quotation resumes. In another sentence it must
+    resume with a clause, so that nothing gets a new subject."""
     pieces = ENDS.split(CONTRAST.sub(" ", text))
     if len(pieces) > 1 and re.search(r"\w", CLAUSES.split(pieces[-1])[-1]):
         return False
@@ -200,7 +201,7 @@ def may_be_left_out(text: str) -> bool:
 
 
 def is_negated(source: str, start: int, end: int) -> bool:
-    """True if a negation stands right before or after a part of a source, or governs its clause by `that`."""
+    """True if a source negates its part from `start` to `end`: right before or after it, or by `not ... that`."""
     before = THAT_FOLLOWS.sub(" ", source[max(0, start - CLAUSE) : start])
     clause = NO_NEGATION.sub(" ", CLAUSES.split(before)[-1])
     behind = source[end : end + 20]

@@ -58,7 +58,8 @@ ENOUGH = 8
 
 @lru_cache(maxsize=256)
 def language_of(text: str, otherwise: str = "en") -> str:
-    """Returns a text's language code, such as `en`; `otherwise` if unknown, empty if unsupported."""
+    """Guesses a text's language and returns its code, such as `en`. Returns `otherwise` if unknown, an empty text if
+    the script's language is unsupported."""
     scripts = Counter(script_of(one) for one in text[:20_000] if one.isalpha())
     script = max(scripts, key=lambda one: scripts[one], default="LATIN")
     if script != "LATIN":
@@ -125,14 +126,14 @@ def words(text: str) -> list[str]:
 
 
 def word_count(text: str) -> int:
-    """Counts words as people do: a spelled-out word is one, an unspaced script counts characters. A long chain of words
-    joined by hyphens or points counts as many."""
+    """Counts the words of a text as people do. An abbreviation with points is one; scripts without spaces count
+    characters. A long chain of words joined by hyphens or points counts as many."""
     chains = (len(CHAINED.split(word)) for word in words(SPELLED.sub("x", text)))
     return sum(parts if parts > LONGEST_COMPOUND else 1 for parts in chains)
 
 
 def sentences(text: str) -> list[str]:
-    """Returns the sentences of one block. A remainder after the last full stop counts if it has a word."""
+    """Splits one block of text into sentences. A remainder after the last full stop counts if it has a word."""
     language = language_of(text)
     capitals = text[:1].isupper() or not text[:1].isalpha()
     found: list[str] = []
@@ -169,7 +170,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _goes_on(before: str, piece: str, language: str, capitals: bool) -> bool:
-    """True if a sentence was split wrongly: at an abbreviation, an ordinal, or before a lower-case letter."""
+    """True if a sentence boundary is wrong: after an abbreviation or ordinal, or before a lower-case letter."""
     begins = piece.lstrip(" \n\"'“”‘’„«»([")[:1]
     if not WORD.search(before) and WORD.search(piece):
         return True

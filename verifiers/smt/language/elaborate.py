@@ -41,14 +41,16 @@ class Names:
     definitions: dict[str, Definition] = field(default_factory=dict)
 
     def free(self, name: str, at: int) -> str:
-        """Returns the name if the claim does not use it yet. Raises ClaimError."""
+        """Returns a name if it is free for a new declaration. Raises ClaimError if the claim uses it already, or it is
+        reserved."""
         taken = name in self.functions or name in self.definitions or name in RESERVED
         if taken:
             raise ClaimError(f"{escaped(name)} is already declared", at)
         return name
 
     def sort(self, node: Node) -> Sort:
-        """Parses a sort, nested at most eight deep. Raises ClaimError."""
+        """Parses a sort such as `Int` or `(Array Int Bool)`, nested at most eight deep. Raises ClaimError for any
+        other."""
         return self._sort(node, 8)
 
     def _sort(self, node: Node, depth: int) -> Sort:
@@ -71,7 +73,7 @@ class Names:
         raise ClaimError("unknown sort", node.at)
 
     def variables(self, node: Node, what: str) -> list[tuple[str, Sort]]:
-        """Parses `((x Int) (y Bool))` with distinct names. Raises ClaimError."""
+        """Parses a list of variables, `((x Int) (y Bool))`, with distinct names. Raises ClaimError if it is invalid."""
         found: dict[str, Sort] = {}
         for pair in form(node, what):
             name_node, sort_node = form(pair, what, 2)
@@ -105,7 +107,8 @@ class Elaborator:
     steps: int = 0
 
     def term(self, node: Node, variables: dict[str, Term] | None = None, sees: frozenset[str] | None = None) -> Term:
-        """Converts a parsed expression to a term with its sort. Raises ClaimError."""
+        """Converts a parsed expression to a term, checking sorts. `variables` are its free names; `sees` limits the
+        symbols it may use. Raises ClaimError for an invalid one."""
         scope = Scope({name: [term] for name, term in (variables or {}).items()}, sees)
         return recurse((node, scope), self._visit)
 
@@ -195,7 +198,7 @@ class Elaborator:
         return self.terms.make(op, (made,), BOOL, tuple(bound.values()))
 
     def _within(self, bound: dict[str, Term], body: Node, scope: Scope) -> Elaboration:
-        """Converts an expression to a term, with these names bound to these terms."""
+        """Converts an expression to a term in which the names of `bound` stand for the given terms."""
         for name, term in bound.items():
             scope.locals.setdefault(name, []).append(term)
         made = yield body, scope
@@ -252,7 +255,7 @@ class Elaborator:
 
 @contextmanager
 def _located(node: Node) -> Iterator[None]:
-    """Adds an expression's position to a ClaimError raised within."""
+    """Adds the position of an expression to any ClaimError raised inside this context."""
     try:
         yield
     except ClaimError as error:

@@ -28,7 +28,8 @@ def _signed(value: int, width: int) -> int:
 
 
 def _sdiv(left: int, right: int) -> int:
-    """Returns the signed quotient, rounded towards zero; by zero: -1, or 1 for a negative dividend."""
+    """Computes the quotient of two signed bit vectors, rounded towards zero. A division by zero gives -1, or 1 for a
+    negative dividend."""
     if not right:
         return 1 if left < 0 else -1
     size = abs(left) // abs(right)
@@ -36,7 +37,7 @@ def _sdiv(left: int, right: int) -> int:
 
 
 def _srem(left: int, right: int) -> int:
-    """Returns the signed remainder, with the sign of the dividend."""
+    """Computes the remainder of two signed bit vectors, with the sign of the dividend; by zero: the dividend."""
     if not right:
         return left
     size = abs(left) % abs(right)
@@ -79,7 +80,8 @@ ORDER: dict[str, tuple[Callable[[int, int], bool], bool]] = {
 
 
 def bit_value(term: Term, args: Sequence[Any]) -> bool | int:
-    """Returns the value of a bit-vector term or conversion; bit vectors are non-negative integers."""
+    """Computes a bit-vector operation or conversion from the values of its arguments. Bit-vector values are
+    non-negative integers."""
     op, index = term.op, term.payload
     if term.args[0].sort == INT:
         return int(args[0]) % (1 << term.sort.width)
@@ -123,7 +125,8 @@ Evaluation = Generator[Term, Value, Value]
 
 
 def evaluate(term: Term, interpretation: Interpretation | None = None) -> Value:
-    """Returns the value of an SMT term, given values of its symbols. Raises Undefined."""
+    """Computes the value of an SMT term, given values of its symbols. Raises Undefined if it has none, such as a
+    division by zero."""
     known: dict[int, Value] = {}
 
     def value(wanted: Term) -> Any:
@@ -215,7 +218,8 @@ def _divided(left: Any, right: Any) -> Any:
 
 
 def _div(left: Any, right: Any) -> Any:
-    """Returns the Euclidean quotient: it leaves a remainder from 0 to below the divisor's absolute value."""
+    """Computes the integer quotient whose remainder lies from 0 to below the divisor's absolute value. Raises Undefined
+    for a zero divisor."""
     if not right:
         raise Undefined("a division by zero", by_zero=True)
     return left // right if right > 0 else -(left // -right)

@@ -19,7 +19,8 @@ MAX_DISTINCT = 256
 
 
 def apply_operator(terms: Terms, op: str, index: tuple[int, ...], args: Sequence[Term]) -> Term:
-    """Applies an SMT-LIB operator to terms. Raises ClaimError for an unknown one, or for wrong arguments."""
+    """Applies an SMT-LIB operator, with its indices, to terms. Raises ClaimError for an unknown operator or unsuitable
+    arguments."""
     rule, indexed = OPERATORS.get(op, (None, 0))
     if rule is None or len(index) != indexed:
         raise ClaimError(f"unknown operator {op!r}" + (f" with {len(index)} indices" if index or indexed else ""))
@@ -31,7 +32,7 @@ def refused(op: str, args: Sequence[Term]) -> ClaimError:
 
 
 def real(terms: Terms, term: Term) -> Term:
-    """Converts an integer term to a real one; other terms are returned unchanged."""
+    """Converts a term of sort Int to sort Real; other terms are returned unchanged."""
     if term.sort != INT:
         return term
     if term.op == "value":
@@ -40,8 +41,8 @@ def real(terms: Terms, term: Term) -> Term:
 
 
 def alike(terms: Terms, op: str, args: list[Term]) -> list[Term]:
-    """Returns the arguments with one common sort: integers become reals if any argument is real. Raises ClaimError,
-    naming `op`, for other mixtures."""
+    """Converts arguments to one common sort: integers become reals if any argument is real. Raises ClaimError, naming
+    the operator `op`, for other mixtures."""
     if any(each.sort == REAL for each in args):
         args = [real(terms, each) for each in args]
     if len({each.sort for each in args}) != 1:
@@ -61,7 +62,8 @@ def numbers(terms: Terms, op: str, args: list[Term], least: int) -> list[Term]:
 
 
 def widths(op: str, args: Sequence[Term], count: int) -> Sort:
-    """Returns the common bit-vector sort of all arguments."""
+    """Returns the common sort of `count` bit vectors. Raises ClaimError, naming the operator `op`, if the arguments are
+    anything else."""
     if len(args) != count or any(each.sort.name != "BitVec" or each.sort != args[0].sort for each in args):
         raise refused(op, args)
     return args[0].sort
@@ -73,7 +75,7 @@ def statements(op: str, args: Sequence[Term], least: int) -> None:
 
 
 def folded(terms: Terms, op: str, args: Sequence[Term], sort: Sort) -> Term:
-    """Applies a binary operator to several terms from the left."""
+    """Applies a binary operator to several terms, grouping from the left."""
     return reduce(lambda left, right: terms.make(op, (left, right), sort), args)
 
 
@@ -186,14 +188,14 @@ def _divisible(terms: Terms, op: str, index: tuple[int, ...], args: list[Term]) 
 
 
 def _bitwise(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    """Applies a bit-vector operator to two terms, or to more if it is associative and commutative."""
+    """Applies a binary bit-vector operator to two terms, or to more if it is associative."""
     count = len(args) if op in ("bvand", "bvor", "bvxor", "bvadd", "bvmul") else 2
     return folded(terms, op, args, widths(op, args, max(2, count)))
 
 
 def _bits(count: int, made: Sort | None = None, name: str = "") -> Rule:
-    """Returns a rule for `count` bit vectors of one sort, with result sort `made` (default: that sort) and our `name`
-    for the operator."""
+    """Returns a function that applies an operator to `count` bit vectors of one sort and makes the resulting term. The
+    result has the sort `made` (default: that of the arguments); `name` replaces the operator's name in the term."""
 
     def rule(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
         sort = widths(op, args, count)
@@ -245,7 +247,8 @@ def _of_array(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Te
 
 
 def coerced(terms: Terms, term: Term, sort: Sort) -> Term:
-    """Returns the term with this sort: only an integer may become real. Raises ClaimError."""
+    """Returns a term with the sort `sort`, converting an integer to a real if needed. Raises ClaimError for any other
+    mismatch."""
     made = real(terms, term) if sort == REAL else term
     if made.sort != sort:
         raise ClaimError(f"a term of sort {made.sort} where {sort} is needed")

@@ -70,7 +70,8 @@ Node = Atom | Form
 
 
 def read(text: str, limits: ReaderLimits) -> list[Node]:
-    """Parses all SMT-LIB expressions of a text, in order. Raises ClaimError unless all are complete."""
+    """Parses all SMT-LIB expressions of a text, in order. Raises ClaimError for invalid or unclosed ones, or beyond the
+    limits."""
     if len(text) > limits.characters:
         raise ClaimError(f"longer than {limits.characters:,} characters")
     stack: list[list[Node]] = [[]]
@@ -122,7 +123,7 @@ def _atom(kind: str, text: str, at: int) -> Atom:
 
 
 def head(node: Node) -> str:
-    """Returns the symbol at the start of a list; empty for anything else."""
+    """Returns the symbol at the start of a parenthesized list; empty for anything else."""
     match node:
         case Form((Atom("symbol", name), *_)):
             return name
@@ -130,7 +131,7 @@ def head(node: Node) -> str:
 
 
 def atoms(nodes: Sequence[Node]) -> list[Atom]:
-    """Returns all symbols, numbers and other atoms of these expressions, in order."""
+    """Returns all symbols, numbers and other atoms inside expressions, in order."""
     found: list[Atom] = []
     stack = list(reversed(nodes))
     while stack:
@@ -143,14 +144,16 @@ def atoms(nodes: Sequence[Node]) -> list[Atom]:
 
 
 def symbol(node: Node, what: str) -> str:
-    """Returns the name of a symbol. Raises ClaimError for any other node."""
+    """Returns the name if a parsed expression is a symbol. Raises ClaimError, naming `what` it should be, for any
+    other."""
     if isinstance(node, Atom) and node.kind == "symbol":
         return node.text
     raise ClaimError(f"{what} is not a symbol", node.at)
 
 
 def form(node: Node, what: str, length: int | None = None) -> Sequence[Node]:
-    """Returns the items of a list of the given length. Raises ClaimError for any other node."""
+    """Returns the items of a parenthesized list. Raises ClaimError for any other expression, or another length than
+    `length`."""
     if isinstance(node, Form) and length in (None, len(node.items)):
         return node.items
     raise ClaimError(f"{what} is not a parenthesized list" + (f" of {length}" if length is not None else ""), node.at)

@@ -20,7 +20,8 @@ class TooLong(Exception):
 
 
 def query_text(assertions: Sequence[Term]) -> str:
-    """Renders a complete SMT-LIB script: declarations, assertions, check-sat. Raises TooLong."""
+    """Renders assertions as a complete SMT-LIB script with declarations and check-sat. Raises TooLong if it exceeds the
+    limit."""
     written = _Writer()
     used = functions(assertions)
     sorts = {sort for term in walk(assertions) for sort in leaves(term.sort) if sort.declared}
@@ -93,7 +94,8 @@ class _Writer:
         return self._scope(term)
 
     def _scope(self, root: Term) -> str:
-        """Renders a term without entering quantifiers, whose text is already known."""
+        """Renders a term as SMT-LIB, binding shared subterms by `let`. Does not enter quantifiers, whose text is
+        already known."""
         order = list(walk([root], closed=QUANTIFIERS))
         uses = Counter(each.number for term in order if term.op not in QUANTIFIERS for each in term.args)
         text: dict[int, str] = {}
@@ -144,7 +146,8 @@ def _variable(term: Term) -> str:
 def shown(
     values: Mapping[Function, Value | FunctionTable], otherwise: Mapping[str, str], most: int = 30
 ) -> dict[str, str]:
-    """Renders the values of constants and functions by name; `otherwise` has the text of those without a value."""
+    """Renders values of constants and functions by name, `most` at most. `otherwise` has the text of those without a
+    value."""
     found: dict[str, str] = dict(list(otherwise.items())[:most])
     for function, value in list(values.items())[:most]:
         found[function.name] = (

@@ -67,12 +67,9 @@ class SmtClaim:
 def read_claim(
     nodes: Sequence[Node], fills: Mapping[str, Definition] | None = None, terms: Terms | None = None
 ) -> SmtClaim:
-    """Converts parsed SMT-LIB to a claim, with the definitions in `fills` replacing declared symbols. Raises
-    ClaimError.
-
-    A fill must have the arguments and sorts of its declaration. Claims whose terms are used together share `terms`.
-    Fills without a declaration are auxiliary functions of the others.
-    """
+    """Converts the parsed commands of an SMT-LIB script to a claim. Definitions in `fills` replace declared symbols.
+    Raises ClaimError for an invalid script. A fill must have the arguments and sorts of its declaration. Claims whose
+    terms are used together share `terms`. Fills without a declaration are auxiliary functions of the others."""
     claim = SmtClaim(terms or Terms())
     fills = fills or {}
     declared = {symbol(node.items[1], "a name") for node in nodes if isinstance(node, Form) and len(node.items) > 1
@@ -117,7 +114,8 @@ def read_claim(
 
 
 def definition(node: Node, names: Names) -> Definition:
-    """Parses `(define-fun f ((x Int)) Int x)` or `(define-const c Int 1)`. Raises ClaimError."""
+    """Parses a definition, `(define-fun f ((x Int)) Int x)` or `(define-const c Int 1)`. Raises ClaimError for anything
+    else."""
     items = form(node, "a definition")
     match items:
         case (Atom("symbol", "define-const"), name, sort, body):
@@ -129,7 +127,8 @@ def definition(node: Node, names: Names) -> Definition:
 
 
 def define(claim: SmtClaim, made: Definition, at: int) -> None:
-    """Adds a definition to a claim after checking its sorts; it may use only earlier symbols. Raises ClaimError."""
+    """Adds a definition to a claim after checking its sorts. Raises ClaimError if the name is taken or the body is
+    invalid; it may use only earlier symbols."""
     claim.names.free(made.name, at)
     claim.elaborator.check(made)
     claim.names.definitions[made.name] = made
@@ -192,5 +191,5 @@ def _assert(claim: SmtClaim, node: Node) -> None:
 
 
 def read_text(text: str) -> SmtClaim:
-    """Parses an SMT-LIB text as a claim. Raises ClaimError."""
+    """Parses a whole SMT-LIB script as a claim. Raises ClaimError if it is invalid."""
     return read_claim(read(text, CLAIM))

@@ -51,7 +51,7 @@ QUANTIFIERS = ("forall", "exists")
 
 
 def bits(width: int) -> Sort:
-    """Returns the bit-vector sort of a width. Raises ClaimError for a width outside 1 to MAX_WIDTH."""
+    """Returns the sort of bit vectors with `width` bits. Raises ClaimError for a width outside 1 to MAX_WIDTH."""
     if not 1 <= width <= MAX_WIDTH:
         raise ClaimError(f"bit vectors have from 1 to {MAX_WIDTH:,} bits")
     return Sort("BitVec", (width,))
@@ -62,7 +62,7 @@ def array(index: Sort, element: Sort) -> Sort:
 
 
 def leaves(sort: Sort) -> Iterator[Sort]:
-    """Yields the index and element sorts of an array sort, or of arrays nested in it; any other sort itself."""
+    """Yields the index and element sorts of an array sort, nested arrays resolved; any other sort itself."""
     if sort.name == "Array" and not sort.declared:
         for inner in sort.parameters:
             yield from leaves(inner)
@@ -110,8 +110,8 @@ class Terms:
     _variables: int = 0
 
     def make(self, op: str, args: Sequence[Term], sort: Sort, payload: Any = None) -> Term:
-        """Returns the only term with this operator, arguments and sort, creating it if new. Raises ClaimError if there
-        are too many terms, or they are too deep or too large."""
+        """Returns the one shared term with an operator, arguments and sort, creating it if new. Raises ClaimError if
+        there are too many terms, or it is too deep or too large."""
         key = (op, tuple(each.number for each in args), sort, type(payload), payload)
         found = self._known.get(key)
         if found is None:
@@ -128,7 +128,7 @@ class Terms:
         return found
 
     def variable(self, name: str, sort: Sort) -> Term:
-        """Returns a fresh variable, distinct from earlier ones of the same name."""
+        """Creates a bound variable that is distinct from earlier ones of the same name."""
         self._variables += 1
         return self.make("variable", (), sort, (name, self._variables))
 
@@ -136,7 +136,7 @@ class Terms:
         return self.make("value", (), BOOL, value)
 
     def literal(self, value: bool | int | Fraction, sort: Sort) -> Term:
-        """Returns a literal of the sort: Bool, Int, Real or a bit vector."""
+        """Returns the literal term for a value of sort Bool, Int, Real or a bit vector."""
         return self.make("value", (), sort, Fraction(value) if sort == REAL else value)
 
     def negation(self, term: Term) -> Term:
@@ -145,7 +145,7 @@ class Terms:
         return term.args[0] if term.op == "not" else self.make("not", (term,), BOOL)
 
     def conjunction(self, terms: Sequence[Term]) -> Term:
-        """Returns the conjunction of terms, simplified; true for no terms."""
+        """Returns the conjunction of terms, simplified; the literal true for no terms."""
         return self._joined("and", True, terms)
 
     def disjunction(self, terms: Sequence[Term]) -> Term:
@@ -181,8 +181,8 @@ def _size(op: str, args: Sequence[Term], payload: Any) -> int:
 
 
 def walk(roots: Sequence[Term], without: Container[Term] = (), closed: Container[str] = ()) -> Iterator[Term]:
-    """Yields every subterm of these terms once, arguments first. Skips terms in `without` with their subterms, and the
-    arguments of `closed` operators."""
+    """Yields every subterm of the given terms once, arguments first. Skips the terms in `without` with their subterms,
+    and the arguments of operators in `closed`."""
     seen: set[int] = set()
     stack: list[tuple[Term, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
@@ -199,7 +199,7 @@ def walk(roots: Sequence[Term], without: Container[Term] = (), closed: Container
 
 
 def functions(roots: Sequence[Term]) -> list[Function]:
-    """Returns the declared symbols that occur in terms, in order of first occurrence."""
+    """Returns the declared symbols, constants included, that occur in terms, in order of first occurrence."""
     return list(dict.fromkeys(term.payload for term in walk(roots) if term.op == "apply"))
 
 
@@ -208,8 +208,8 @@ A = TypeVar("A")
 
 
 def recurse(question: Q, answer: Callable[[Q], A | Generator[Q, A, A]]) -> A:
-    """Returns `answer(question)`. An answer is a value, or a generator that yields subquestions, receives their
-    answers, and returns its own."""
+    """Evaluates `answer(question)` without Python recursion. An answer is a value, or a generator that yields
+    subquestions, receives their answers, and returns its own."""
     waiting: list[Generator[Q, A, A]] = []
     found: Any = answer(question)
     while True:
@@ -231,7 +231,8 @@ PARTIAL = frozenset({"/", "div", "mod"})
 
 
 def defined(terms: Terms, roots: Sequence[Term]) -> Term:
-    """Returns the condition for no relevant division by zero in the terms. Raises ClaimError if too large."""
+    """Returns the condition under which no division by zero affects the terms' values. Raises ClaimError if it is too
+    large."""
     known: dict[int, Term] = {}
     for term in walk(roots):
         known[term.number] = _condition(terms, term, [known[each.number] for each in term.args])
@@ -259,7 +260,7 @@ def _condition(terms: Terms, term: Term, parts: list[Term]) -> Term:
 
 
 def _in_order(terms: Terms, guards: Sequence[Term], parts: Sequence[Term]) -> Term:
-    """Returns the condition that each part holds where all guards before it hold."""
+    """Returns the condition that each part holds wherever all guards up to it hold."""
     made = terms.boolean(True)
     for guard, part in zip(reversed(guards), reversed(parts), strict=True):
         made = terms.conjunction([part, terms.implication(guard, made)])

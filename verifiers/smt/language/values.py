@@ -54,7 +54,8 @@ Interpretation = Mapping[Function, Value | FunctionTable]
 
 
 def same(left: Value, right: Value, sort: Sort) -> bool:
-    """True if two values of one sort are equal. Raises Undefined for arrays over a sort of unknown size."""
+    """True if two values of an SMT sort are equal; arrays are compared at every index. Raises Undefined if that depends
+    on a declared sort, of unknown size."""
     if not (isinstance(left, ArrayValue) and isinstance(right, ArrayValue)):
         return left == right
     index, element = sort.parameters

@@ -30,7 +30,7 @@ PAIRS = {
 
 
 def number(reader: Reader) -> Expression:
-    """Reads a number; in answers also with a word such as `million` after it."""
+    """Reads a number, and in answers a following word such as `million` as its multiplier."""
     token = reader.take()
     large = None if reader.language.declared else LARGE_NUMBERS.get(reader.token.text)
     if large is not None and reader.token.text not in reader.variables:
@@ -46,7 +46,7 @@ def bracketed(reader: Reader) -> Expression:
 
 
 def fraction(reader: Reader) -> Expression:
-    r"""Reads `\frac{a}{b}`, `\frac12`."""
+    r"""Reads a LaTeX fraction, `\frac{a}{b}` or `\frac12`."""
     reader.take()
     return Quotient(reader.argument(), reader.argument())
 
@@ -57,7 +57,7 @@ def binomial(reader: Reader) -> Expression:
 
 
 def root(reader: Reader) -> Expression:
-    r"""Reads `\sqrt{a}`, `\sqrt[n]{a}`, `\sqrt2`."""
+    r"""Reads a LaTeX root, `\sqrt{a}`, `\sqrt[n]{a}` or `\sqrt2`."""
     reader.take()
     if reader.accept("["):
         degree = reader.up_to("]", reader.sum, bars=reader.bars)
@@ -71,7 +71,7 @@ def root(reader: Reader) -> Expression:
 
 
 def unbraced_root(reader: Reader) -> Expression:
-    """Reads `√2`, `√12`, `√(x+1)`: a sign that takes the next number, letter or bracket."""
+    """Reads a root written with the sign, `√2` or `√(x+1)`: it takes the next number, letter or bracket."""
     reader.take()
     degree = reader.up_to("]", reader.sum, bars=reader.bars) if reader.accept("[") else None
     if reader.token.kind not in ("number", "word", "symbol") and not reader.at("(", "{", "\\frac", "\\surd"):
@@ -95,13 +95,14 @@ def rate_or_fraction(reader: Reader) -> Expression:
 
 
 def group(reader: Reader) -> Expression:
-    """Reads a command that only underlines or colours, and returns the expression in its braces."""
+    """Reads a LaTeX command that only underlines or colours, and returns the expression in its braces."""
     reader.take()
     return reader.braced()
 
 
 def conjugate(reader: Reader) -> Expression:
-    r"""Reads `\overline{3+4i}`. Raises GrammarError for a line over real symbols, which may be a mean or a segment."""
+    r"""Reads a line over a complex number, `\overline{3+4i}`, as its conjugate. Raises GrammarError for a line over
+    real symbols, which may be a mean or a segment."""
     reader.take()
     of = reader.braced()
     if symbols(of) and not reader.context.complex:
@@ -110,7 +111,7 @@ def conjugate(reader: Reader) -> Expression:
 
 
 def angle(reader: Reader) -> Expression:
-    r"""Reads `\angle ABC` and `\angle 1` as names."""
+    r"""Reads the name of an angle, `\angle ABC` or `\angle 1`, as one symbol."""
     reader.take()
     token = reader.take()
     if token.kind not in ("word", "symbol", "text") and not token.integer:
@@ -130,7 +131,8 @@ Rows = tuple[tuple[Expression, ...], ...]
 
 
 def rows(reader: Reader) -> Rows:
-    r"""Reads from `\begin` to its `\end`. Raises GrammarError for rows of different lengths, TooLargeError."""
+    r"""Reads the rows of a LaTeX matrix from `\begin` to `\end`. Raises GrammarError for rows of different lengths,
+    TooLargeError for too many entries."""
     environment = reader.take().text.removeprefix("\\begin")
     found: list[tuple[Expression, ...]] = []
     entries: list[Expression] = []
@@ -160,7 +162,7 @@ def matrix(reader: Reader) -> Matrix:
 
 
 def transposes(reader: Reader) -> bool:
-    r"""Consumes a transpose sign and returns True if one is next: `^T`, `^{\top}`, `^{\mathrm{T}}`."""
+    r"""True if a transpose sign comes next, `^T`, `^{\top}` or `^{\mathrm{T}}`; it is then consumed."""
     for signs in (["^", "T"], ["^", "\\top"], ["^", "{", "T", "}"], ["^", "{", "\\top", "}"]):
         if reader.texts(len(signs)) == signs:
             reader.index += len(signs)
@@ -169,7 +171,8 @@ def transposes(reader: Reader) -> bool:
 
 
 def transposed(value: Matrix | Tuple) -> Matrix:
-    """Transposes a matrix; a list in brackets is a row. Raises GrammarError."""
+    """Returns the transpose of a matrix, or a row vector given as a list in brackets. Raises GrammarError for a list of
+    anything but numbers."""
     if isinstance(value, Matrix):
         return Matrix(tuple(zip(*value.rows, strict=True)))
     entries = [item.of for item in value.items if isinstance(item, Scalar)]
@@ -194,8 +197,8 @@ def determinant(reader: Reader) -> Expression:
 
 
 def of_letter(reader: Reader) -> Expression:
-    r"""Reads `\det A`, `\operatorname{tr}(A)`: a number of a matrix known by its letter only. Raises GrammarError for
-    anything else than one letter, since matrices do not multiply as numbers do."""
+    r"""Reads `\det A` or `\operatorname{tr}(A)`: a number that belongs to a matrix of which only the letter is known.
+    Raises GrammarError for more than one letter, since matrices do not multiply as numbers do."""
     function = reader.take().text.removeprefix("\\of ")
     opened = reader.accept("(")
     token = reader.take()

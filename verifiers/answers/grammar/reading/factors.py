@@ -20,7 +20,7 @@ FUNCTION_LETTERS = frozenset("fgh")
 
 
 def beside_plain(reader: Reader, factors: list[Expression]) -> None:
-    """Reads the next adjacent factor in the plain language, and adds it to `factors`."""
+    """Reads the next factor of a product without signs, in plain notation, and appends it to `factors`."""
     before, token = reader.peek(-1), reader.token
     if token.kind == "number" and not backward_product(reader, before):
         raise reader.error("a number directly after another value: write the sign between them")
@@ -30,8 +30,8 @@ def beside_plain(reader: Reader, factors: list[Expression]) -> None:
 
 
 def beside(reader: Reader, factors: list[Expression]) -> None:
-    """Reads the next adjacent factor of an answer, and adds it to `factors`; also numbers with their own power and
-    mixed numbers with a blank."""
+    """Reads the next factor of a product without signs, in an answer, and appends it to `factors`. Also reads numbers
+    with their own power, and mixed numbers such as `1 1/2`."""
     before, token = reader.peek(-1), reader.token
     if token.kind == "number":
         mixed = _plain_mixed(reader, factors, before)
@@ -72,7 +72,8 @@ def _append(reader: Reader, factors: list[Expression], before: Token, token: Tok
 
 
 def backward_product(reader: Reader, before: Token) -> bool:
-    """True for the digits of `x2`, read as `2x`: glued to a variable, and without their own power."""
+    """True if the next token is the digits of a product such as `x2`. They follow a variable directly, and have no
+    power of their own."""
     following = reader.peek()
     binding = ("^", "!", "\\frac", "\\degree") if reader.language.declared else ("^", "!", "\\frac")
     bound = following.kind == "mark" and following.text in binding
@@ -81,7 +82,7 @@ def backward_product(reader: Reader, before: Token) -> bool:
 
 
 def mixed_number(whole: Expression, fraction: Expression) -> Expression | None:
-    """Combines 1 and 1/2 into 3/2; None for a plain product; AMBIGUOUS if a reader could not tell."""
+    """Combines 1 and 1/2 into 3/2. Returns None for any other product, and AMBIGUOUS if both readings are plausible."""
     number = whole.of if isinstance(whole, Negation) else whole
     powered = isinstance(fraction, Power)
     match fraction.base if isinstance(fraction, Power) else fraction:
@@ -95,10 +96,8 @@ def mixed_number(whole: Expression, fraction: Expression) -> Expression | None:
 
 
 def _is_power_factor(reader: Reader, factor: Expression, before: Token) -> bool:
-    """True for the number with its own power in `(n+1)2^{n-1}` and `n2^{n-1}`.
-
-    After a letter, only if the power contains a letter, too: `a2^3` may be a power of a_2.
-    """
+    """True if the next number, which has its own power, is a factor: `(n+1)2^{n-1}`, `n2^{n-1}`. After a letter, the
+    power must contain a letter, too: `a2^3` may be a power of a_2."""
     if reader.peek().text != "^" or not reader.token.integer:
         return False
     if before.text == ")":
@@ -111,7 +110,7 @@ def _is_power_factor(reader: Reader, factor: Expression, before: Token) -> bool:
 
 
 def _plain_mixed(reader: Reader, factors: list[Expression], before: Token) -> Expression | None:
-    """Reads `1 1/2`, digits and a blank before a proper fraction of digits; None for anything else."""
+    """Reads a mixed number such as `1 1/2`, whose whole part is read already; None if none is written here."""
     following = reader.tokens[reader.index : reader.index + 4]
     if len(following) < 4:
         return None

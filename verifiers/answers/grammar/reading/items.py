@@ -48,10 +48,10 @@ LOOSE = frozenset({"or", ";"})
 
 
 def systems(items: Sequence[Value], signs: Sequence[str]) -> RelationValue | None:
-    r"""Groups relations joined by different signs into systems of equations; None if one joiner suffices.
-
-    `signs[i]` stands before `items[i]`, empty for the first item and for the second of `\pm`. Raises GrammarError.
-    """
+    r"""Groups relations joined by both loose signs (`or`, `;`) and tight ones (`and`, commas) into alternative systems.
+    Returns None if ordinary joining applies: one kind of joiner, one unknown, or items that are no relations.
+    `signs[i]` stands before `items[i]`, empty for the first item and for the second of `\pm`. Raises GrammarError if
+    the grouping is unclear or a system gives an unknown two values."""
     relations = [item for item in items if isinstance(item, RelationValue)]
     if len(relations) < len(items) or len(relations) < 2:
         return None
@@ -81,7 +81,7 @@ def systems(items: Sequence[Value], signs: Sequence[str]) -> RelationValue | Non
 
 
 def _check(system: Sequence[RelationValue]) -> None:
-    """Raises GrammarError for a system of equations that gives one unknown two values."""
+    """Raises GrammarError if a system of equations gives one unknown two values."""
     named = [solved(relation) for relation in system]
     if None in named or len(set(named)) in (1, len(named)):
         return
@@ -93,7 +93,8 @@ MAX_TERMS = 5_000
 
 
 def between(items: list[Value], last: Value) -> list[Value]:
-    """Expands the dots of `1, 3, ..., 9`: the terms between `items` and `last`, and `last`. Raises GrammarError."""
+    """Expands the dots of a list such as `1, 3, ..., 9`. Returns the terms after `items` up to and including `last`.
+    Raises GrammarError unless the numbers determine one arithmetic progression."""
     numbers = plain_numbers((*items, last))
     if numbers is None:
         raise GrammarError("dots between items that are not plain numbers")
@@ -117,7 +118,7 @@ def _written(value: Fraction) -> Number | Negation:
 
 
 def _multiplies(known: list[Fraction], end: Fraction) -> bool:
-    """True if a geometric progression from the two numbers also reaches the last one."""
+    """True if a geometric progression that begins with two given numbers also reaches `end`."""
     first, term = known
     if first == 0 or abs(term) <= abs(first):
         return False
@@ -145,7 +146,7 @@ MIXED = "commas and semicolons in one list: the separator is unclear"
 
 
 def answer(reader: Reader) -> v.Value:
-    """Reads all tokens as one value. Raises GrammarError."""
+    """Reads all tokens as one answer of any kind. Raises GrammarError if that is not possible."""
     if reader.accept("\\approx"):
         return reader.end(only_decimal(operand(reader), reader.error))
     found = listed(reader)
@@ -178,14 +179,15 @@ def listed(reader: Reader) -> v.Value:
 
 
 def _one_kind(reader: Reader, found: list[v.Value], signs: list[str]) -> set[str]:
-    """Returns the joiners used between an answer's items. Raises GrammarError if both group anything but relations."""
+    """Returns the different joiners between an answer's items. Raises GrammarError if commas and semicolons mix, unless
+    all items are relations."""
     if {",", ";"} <= set(signs) and not all(isinstance(item, v.RelationValue) for item in found):
         raise reader.error(MIXED)
     return {sign for sign in signs if sign}
 
 
 def joiner(reader: Reader) -> str:
-    """Reads the joiner between two items of an answer; after a comma, `and` or `or` replaces it."""
+    """Reads and returns the word or sign between two items of an answer; of `, and` only the word."""
     sign = reader.take().text
     if sign in CONNECTIVES:
         return CONNECTIVES[sign]
@@ -193,7 +195,8 @@ def joiner(reader: Reader) -> str:
 
 
 def run_on(reader: Reader, found: list[v.Value]) -> None:
-    r"""Reads dots, as in `1, 2, \dots, 9`, and the item after them. Appends that item and those between to `found`."""
+    r"""Reads list dots and the item after them, as in `1, 2, \dots, 9`. Appends the terms that the dots stand for, and
+    that item, to `found`."""
     reader.take()
     if not reader.accept(",", ";"):
         raise reader.error("dots without an end")
@@ -207,7 +210,7 @@ def run_on(reader: Reader, found: list[v.Value]) -> None:
 
 
 def items(reader: Reader) -> list[v.Value]:
-    r"""Reads one item of an answer, or both readings of an item with `\pm`."""
+    r"""Reads one item of an answer; one that contains `\pm` is read twice, and gives an item for each sign."""
     if not reader.has_both_signs:
         return [item(reader)]
     restore = reader.saved()
@@ -227,7 +230,7 @@ def items(reader: Reader) -> list[v.Value]:
 
 
 def item(reader: Reader) -> v.Value:
-    """Reads a value with a sign after it: an equation, a ratio, a membership."""
+    """Reads a value and what a sign after it adds: an equation, a ratio, a membership."""
     if defines_function(reader):
         reader.called = reader.token.text
     first = event(reader) or operand(reader)
@@ -236,7 +239,8 @@ def item(reader: Reader) -> v.Value:
 
 
 def member(reader: Reader, first: v.Value) -> v.Value:
-    r"""Reads `x \in S`: the values of one symbol, or the points of a tuple of names."""
+    r"""Reads a statement of membership such as `x \in S` from its sign on. The left side must be a symbol or a tuple of
+    symbols."""
     reader.take()
     if isinstance(first, v.Tuple) and is_name(first):
         return named_points(first, operand(reader, within=True), reader.error)
@@ -246,7 +250,8 @@ def member(reader: Reader, first: v.Value) -> v.Value:
 
 
 def operand(reader: Reader, *, within: bool = False) -> v.Value:
-    """Reads a value, or sets joined by one kind of operation. `within`: a set must follow, so braces are one."""
+    """Reads a value, or sets joined by one operation such as union. With `within`, a set must follow, so that plain
+    braces enclose one."""
     first = _primary(reader, within)
     if isinstance(first, SETS) and reader.accept("-"):
         return v.SetOperation("difference", (first, as_set(_primary(reader, within=True), reader.error)))
@@ -276,7 +281,7 @@ def _primary(reader: Reader, within: bool) -> v.Value:
 
 
 def scalar(reader: Reader) -> v.Value:
-    """Reads an expression with its unit, or as the factor of a matrix or of numbers in brackets."""
+    """Reads an expression and its unit. If a matrix or a list in brackets follows, the expression is its factor."""
     outer = reader.item_depth, reader.item_start
     reader.item_depth, reader.item_start = reader.depth, reader.index
     start, node = reader.index, MINUS_ONE
@@ -301,7 +306,7 @@ def scalar(reader: Reader) -> v.Value:
 
 
 def _scaled(reader: Reader, node: Expression, length: int) -> v.Tuple:
-    r"""Reads `\frac13(2, -1, 2)`: a number before a list of numbers in brackets."""
+    r"""Reads a list of numbers in brackets after its factor, as in `\frac13(2, -1, 2)`, and multiplies it out."""
     reader.take()
     found = [item.of for item in elements(reader) if isinstance(item, v.Scalar)]
     reader.expect(")")
@@ -311,13 +316,13 @@ def _scaled(reader: Reader, node: Expression, length: int) -> v.Tuple:
 
 
 def _times(factor: Expression, entry: Expression) -> Expression:
-    """Returns factor times entry, as one number if both are written as numbers."""
+    """Returns the product of two expressions, multiplied out if both are plain numbers or fractions."""
     product = Product((factor, entry))
     return folded(product) if all(map(_is_plain, product.factors)) else product
 
 
 def _is_plain(node: Expression) -> bool:
-    """True for digits, optionally with a sign or a denominator of digits."""
+    """True for a number in digits, or a fraction of two, with or without a sign."""
     match node:
         case Negation(of):
             return _is_plain(of)
@@ -328,7 +333,7 @@ def _is_plain(node: Expression) -> bool:
 
 
 def elements(reader: Reader) -> list[v.Value]:
-    """Reads values between commas, up to a closing bracket."""
+    """Reads the comma-separated values of a bracket and returns them; the closing bracket is left."""
     outer, reader.bars = reader.bars, 0
     found: list[v.Value] = [reader.nested(reader.operand)]
     separator = reader.token.text

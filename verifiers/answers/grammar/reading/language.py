@@ -38,7 +38,7 @@ DIFFERENTIAL = re.compile("([A-Za-z]*)d([A-Za-z]?)")
 
 
 def integral(reader: Reader) -> Expression:
-    r"""Reads `\int_0^1 x^2 dx`."""
+    r"""Reads a definite integral, `\int_0^1 x^2 dx`. Raises GrammarError if bounds or `dx` are missing."""
     reader.take()
     low = high = None
     while reader.at("_", "^"):
@@ -56,7 +56,7 @@ def integral(reader: Reader) -> Expression:
 
 
 def repeated(reader: Reader) -> Expression:
-    r"""Reads `\sum_{k=1}^{10} k^2`, `\prod_{k=1}^n k`."""
+    r"""Reads a sum or product over an index, `\sum_{k=1}^{10} k^2` or `\prod_{k=1}^n k`."""
     name = "sum" if reader.take().text == "\\sum" else "product"
     index = _bound_symbol(reader, "a sum without an index")
     reader.expect("=")
@@ -68,7 +68,7 @@ def repeated(reader: Reader) -> Expression:
 
 
 def limit(reader: Reader) -> Expression:
-    r"""Reads `\lim_{x \to 0} x`."""
+    r"""Reads a limit, `\lim_{x \to 0} x`."""
     reader.take()
     variable = _bound_symbol(reader, "a limit without a variable")
     reader.expect("\\to")
@@ -107,7 +107,8 @@ def _infinite(reader: Reader) -> Expression:
 
 
 def _split_differential(reader: Reader) -> str:
-    """Splits the `dx` that ends the integrand into a mark and the symbol. Returns the symbol's name."""
+    """Finds the `dx` that ends an integrand, and replaces it by two tokens, `d` and the symbol. Returns the symbol's
+    name."""
     depth = 0
     for index in range(reader.index, len(reader.tokens) - 1):
         token = reader.tokens[index]
@@ -133,8 +134,8 @@ BEFORE_CONDITION = frozenset({"if", "for", "when", "where"})
 
 
 def cases(reader: Reader) -> Value:
-    """Reads a `cases` environment: simultaneous relations, or values each with its condition. Raises GrammarError,
-    TooLargeError."""
+    """Reads a LaTeX `cases` environment: simultaneous relations, or values each with its condition. Raises GrammarError
+    if it is neither, TooLargeError if it has too many rows."""
     reader.take()
     outer, reader.bars = reader.bars, 0
     rows: list[tuple[Value, Value | None]] = []
@@ -163,7 +164,8 @@ def cases(reader: Reader) -> Value:
 
 
 def _condition(reader: Reader) -> Value | None:
-    """Reads the condition of one case; None for `otherwise`. Raises GrammarError if not on one symbol."""
+    """Reads the condition of one row in a `cases` environment; None for `otherwise`. Raises GrammarError if it is not a
+    condition."""
     token = reader.token
     if token.kind in ("word", "text") and token.text in OTHERWISE:
         reader.take()
@@ -189,7 +191,7 @@ SIGNS = ("$", "€", "£", "¥")
 
 
 def money(reader: Reader) -> Value:
-    """Reads a currency sign, its number, and the unit it is paid for."""
+    """Reads an amount of money that begins with its currency sign, such as `$5`, or a price such as `$5/kg`."""
     negative = reader.accept("-")
     sign = reader.take().text
     if sign not in SIGNS:

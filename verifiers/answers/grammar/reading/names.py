@@ -53,14 +53,15 @@ def word(reader: Reader) -> n.Expression:
 
 
 def symbol(reader: Reader) -> n.Expression:
-    """Reads a Greek or decorated letter."""
+    """Reads a Greek letter, or a letter with a decoration such as a bar, together with its subscript."""
     if reader.context.complex and re.fullmatch("bar [a-zA-Z]", reader.token.text):
         return n.FunctionCall("conj", (n.Symbol(reader.take().text[-1]),))
     return subscripted(reader, reader.take().text)
 
 
 def upright(reader: Reader) -> n.Expression:
-    r"""Reads a symbol in upright letters, such as `\mathrm{e}`; text is not mathematics."""
+    r"""Reads text in upright letters, such as `\mathrm{e}`, as a constant, function or symbol. Raises GrammarError for
+    other text."""
     name = reader.token.text
     if name in known.CONSTANTS and name not in reader.variables:
         reader.index += 1
@@ -75,7 +76,7 @@ def upright(reader: Reader) -> n.Expression:
 
 
 def subscripted(reader: Reader, name: str) -> n.Expression:
-    """Reads a symbol's subscript and primes, or a call of an unknown function."""
+    """Reads the subscript and primes after a symbol's name, or the arguments if it names an unknown function."""
     if reader.accept("_"):
         name += "_" + subscript(reader)
     primes = 0
@@ -96,7 +97,7 @@ def subscripted(reader: Reader, name: str) -> n.Expression:
 
 
 def subscript(reader: Reader) -> str:
-    """Returns a subscript as text: digits, letters and simple arithmetic."""
+    """Reads a subscript and returns it as text: digits, letters and simple arithmetic."""
     if not reader.accept("{"):
         token = reader.take()
         if token.kind not in ("number", "word", "symbol", "text"):
@@ -115,7 +116,7 @@ def subscript(reader: Reader) -> str:
 
 
 def _inverts(reader: Reader) -> bool:
-    """Consumes the inverse sign of `f^{-1}(x)` before a bracket. False if another token is next."""
+    """True if `^{-1}` and then a bracket come next, as in `f^{-1}(x)`; the former is then consumed."""
     texts = reader.texts(6)
     for sign in (["^", "{", "-", "1", "}"], ["^", "-", "1"]):
         if texts[: len(sign)] == sign and texts[len(sign) : len(sign) + 1] == ["("]:
@@ -125,7 +126,7 @@ def _inverts(reader: Reader) -> bool:
 
 
 def function(reader: Reader, written: str) -> n.Expression:
-    r"""Reads a function call: the base of a logarithm, a power such as `\sin^2`, and the arguments."""
+    r"""Reads a function call after its name: a base or power such as `\sin^2`, and the arguments."""
     name, fewest, most = reader.language.functions[written]
     declared, bare = reader.language.declared, reader.language.bare
     base: n.Expression | None = None
@@ -161,7 +162,7 @@ def function(reader: Reader, written: str) -> n.Expression:
 
 
 def _base(reader: Reader) -> n.Expression:
-    """Reads the base of `log`: a whole number if a bracket or a blank ends it."""
+    """Reads the base of `log`: a whole number before a bracket or blank, else one digit or braces."""
     following = reader.peek() if reader.token.kind == "number" else reader.token
     whole = following.text == "(" or not following.glued
     return n.Number(reader.take().value) if reader.token.kind == "number" and whole else reader.argument()
@@ -180,7 +181,7 @@ def _call(name: str, arguments: list[n.Expression]) -> n.Expression:
 
 
 def _listed(reader: Reader, closing: str) -> list[n.Expression]:
-    """Reads a function's arguments up to the closing bracket."""
+    """Reads a function's comma-separated arguments up to the closing bracket, and returns them."""
     outer, reader.bars = reader.bars, 0
     found = [reader.nested(reader.sum)]
     while reader.accept(","):
@@ -208,7 +209,8 @@ r"""Factors that could belong to the argument or follow it: `\cos t\sqrt{g/l}`, 
 
 
 def _bare_argument(reader: Reader) -> n.Expression:
-    """Reads `2x` of `sin 2x`; refuses a following bracket, or a slash that could belong to either."""
+    """Reads a function's argument without brackets, such as the `2x` of `sin 2x`. Raises GrammarError if its end is
+    unclear, because a bracket or a slash follows."""
     factors: list[n.Expression] = []
     declared = reader.language.declared
     while reader.starts_factor() and not (reader.token.kind == "word" and reader.is_function(reader.token.text)):

@@ -43,13 +43,13 @@ CONDITIONS = replace(EXPRESSIONS, modular=True)
 
 
 def parse_expression(text: str, variables: Collection[str] = ()) -> Expression:
-    """Parses a whole text as an expression. Raises only GrammarError."""
+    """Parses a whole text as a mathematical expression in plain notation. Raises only GrammarError."""
     reader = _reader(text, variables, EXPRESSIONS)
     return reader.end(reader.sum())
 
 
 def parse_predicate(text: str, variable: str) -> Condition:
-    """Parses a whole text as a condition. Raises only GrammarError."""
+    """Parses a whole text as a condition on one variable, in plain notation. Raises only GrammarError."""
     reader = _reader(text, {variable}, CONDITIONS)
     found = _either(reader)
     if reader.token.kind != "end":
@@ -92,7 +92,8 @@ def _negated(reader: Reader) -> Condition:
 
 
 def _compared(reader: Reader) -> Condition:
-    """Reads a comparison, or a condition in brackets. Arithmetic is tried first, because it never backtracks."""
+    """Reads a comparison or a bracketed condition, trying the comparison first. Raises the error that got further if
+    both fail."""
     start, bars, depth = reader.index, reader.bars, reader.depth
     try:
         return _comparison(reader)

@@ -41,7 +41,7 @@ RATES: tuple[Unit, ...] = ((("m", 1), ("s", -1)), (("m", 1), ("s", -2)))
 
 
 def begins_unit(reader: Reader) -> bool:
-    """True if the token after a value begins its unit, or is not a factor for another reason."""
+    """True if the token after a value begins its unit, or otherwise cannot be a factor of the value."""
     token = reader.token
     if reader.depth != reader.item_depth:
         return False
@@ -66,7 +66,8 @@ def begins_unit(reader: Reader) -> bool:
 
 
 def has_items(reader: Reader) -> bool:
-    """True if the bracket that opens here contains items. Plain braces may hold a condition, or meet a set."""
+    """True if the bracket that comes next contains a list, judged by commas and the like up to its end. For plain
+    braces, also true if they hold a condition, or a set operation follows."""
     braces = reader.token.text == "{"
     depth = 0
     for index in range(reader.index, len(reader.tokens)):
@@ -85,7 +86,7 @@ def has_items(reader: Reader) -> bool:
 
 
 def is_unit(reader: Reader, token: Token) -> bool:
-    """True if a token after a value begins its unit, and is not a factor."""
+    """True if a token after a value begins its unit, rather than another factor."""
     if _with_sign(reader) is not None:
         return reader.context.wants_unit or (
             not _holds_letters(reader) and _behind_number(reader) and _ends_item(reader)
@@ -102,10 +103,8 @@ def is_unit(reader: Reader, token: Token) -> bool:
 
 
 def _with_sign(reader: Reader) -> tuple[str, int] | None:
-    r"""Reads ahead a unit with a Greek letter, and its number of tokens: `\mu m`, `\Omega`, `k\Omega`; else None.
-
-    `\mu g` in italics is a product: friction times gravity.
-    """
+    r"""Looks for a unit with a Greek letter, `\mu m`, `\Omega` or `k\Omega`, at the current token. Returns its name and
+    number of tokens, or None. `\mu g` in italics is a product: friction times gravity."""
     first, second = reader.token, reader.peek()
     if first.text in reader.variables:
         return None
@@ -120,13 +119,14 @@ def _with_sign(reader: Reader) -> tuple[str, int] | None:
 
 
 def _holds_letters(reader: Reader) -> bool:
-    """True if the current value contains letters: `ha` of `2bh + 2ha` is one of several products."""
+    """True if the value being read already contains letters, so that a letter now continues a product. Example: `ha` of
+    `2bh + 2ha`."""
     read = reader.tokens[reader.item_start : reader.index]
     return any(token.kind in ("word", "symbol") and token.text not in ("pi", "e") for token in read)
 
 
 def _behind_number(reader: Reader) -> bool:
-    """True right after a number or a bracket: `10^5`, `2 million`, but not `r^2`."""
+    """True if the previous token ends a number, a bracket or a power of one: `10^5`, not `r^2`."""
     tokens, index = reader.tokens, reader.index - 1
     if tokens[index].text in LARGE_NUMBERS:
         return True
@@ -141,8 +141,9 @@ def _behind_number(reader: Reader) -> bool:
 
 
 def _is_unit_word(reader: Reader) -> bool:
-    r"""True if several italic letters are a unit: they end an item, after a number. After a letter only lengths and
-    angles are, `\pi cm^2`, and `hr` of `\pi hr^2` is a product; `\frac{3}{2} mg` is a weight, `3 mg` a mass."""
+    r"""True if the italic word that comes next is a unit, rather than a product of its letters. It must end an item.
+    After a letter only lengths and angles count: `\pi cm^2`, but `hr` of `\pi hr^2` is a product. `\frac{3}{2} mg` is a
+    weight, `3 mg` a mass."""
     token, before = reader.token, reader.peek(-1)
     if reader.is_function(token.text) and reader.peek().text in ("(", "{"):
         return False
@@ -158,7 +159,8 @@ def _is_unit_word(reader: Reader) -> bool:
 
 
 def _is_noun(reader: Reader, token: Token) -> bool:
-    """True for the noun of `5 apples`: one final word after a number, unless it is known as something else."""
+    """True if a token is the noun of a count such as `5 apples`. It is the last word, follows a number, and has no
+    other meaning."""
     if token.kind not in ("word", "text"):
         return False
     if not (reader.context.nouns and NOUN.fullmatch(token.text)) and not (
@@ -171,10 +173,8 @@ def _is_noun(reader: Reader, token: Token) -> bool:
 
 
 def _ends_unit(reader: Reader) -> bool:
-    """True if a common letter begins a unit that fills the rest of the item.
-
-    `s^2` alone is a square of a symbol, `m^2` an area; `m g h` is a product, `m/s` and `N m` are units.
-    """
+    """True if a single letter begins a unit that fills the rest of the item. `s^2` alone is the square of a symbol,
+    `m^2` an area; `m g h` is a product, `m/s` and `N m` are units."""
     before = reader.peek(-1)
     letters = reader.context.letters
     if reader.token.text not in letters or not _behind_number(reader):
@@ -191,14 +191,15 @@ def _ends_unit(reader: Reader) -> bool:
 
 
 def _ends_item(reader: Reader) -> bool:
-    """True if a unit is next, followed by nothing but smaller parts to the end of the item."""
+    """True if a unit comes next and ends the item, or precedes a smaller part (`5 ft 3 in`)."""
     found, _, (behind, following) = _ahead(reader)
     parted = behind.kind == "number" and following.text in reader.context.units
     return bool(found) and (behind.kind == "end" or behind.text in SEPARATORS or parted)
 
 
 def _ahead(reader: Reader) -> tuple[Unit, list[Token], list[Token]]:
-    """Looks ahead at the next unit: the unit, its tokens and the two after it; an empty unit if none can be read."""
+    """Reads a unit without consuming it. Returns it, its tokens and the two tokens after it; an empty unit if none can
+    be read."""
     restore, start, tokens = reader.saved(), reader.index, list(reader.tokens)
     try:
         found = unit(reader)
@@ -211,7 +212,7 @@ def _ahead(reader: Reader) -> tuple[Unit, list[Token], list[Token]]:
 
 
 def _is_unit_fraction(reader: Reader) -> bool:
-    r"""True if the fraction that is next, right after a value, is a unit: `\frac{\text{km}}{\text{h}}`."""
+    r"""True if a fraction comes next that is the unit of the value before it, such as `\frac{\text{km}}{\text{h}}`."""
     if reader.index == 0 or not reader.at("\\frac") or reader.peek().text != "{":
         return False
     first, before = reader.peek(2), reader.peek(-1)
@@ -233,7 +234,7 @@ def _is_unit_fraction(reader: Reader) -> bool:
 
 
 def measured(reader: Reader, node: Expression) -> Value:
-    """Returns a number as a quantity with the unit after it, or alone without a unit."""
+    """Combines an expression with the unit that comes next into a quantity; returns it alone if no unit follows."""
     inside = node.of if isinstance(node, Negation) else node
     if isinstance(inside, Product) and inside.factors[-1] is DEGREE:
         of = inside.factors[0]
@@ -249,16 +250,14 @@ def measured(reader: Reader, node: Expression) -> Value:
 
 
 def base_number(reader: Reader) -> Value:
-    """Reads digits with their base, `101_2`."""
+    """Reads a token of digits with their base, such as `101_2`."""
     token = reader.take()
     return BaseNumber(token.text, int(token.value))
 
 
 def _smaller_parts(reader: Reader, whole: Fraction, first: Unit) -> Number | None:
-    """Reads `5 ft 3 in`, `2 hours 30 minutes` as a number of the first unit; None without smaller parts.
-
-    Raises GrammarError for a part that is not smaller, or of another kind.
-    """
+    """Reads the remaining parts of `5 ft 3 in`, and returns the total in the first unit. Returns None if no further
+    part follows. Raises GrammarError for a part that is not smaller, or of another dimension."""
     if not _at_number(reader) or len(first) != 1:
         return None
     total, written = whole, f"{whole} {first[0][0]}"
@@ -291,7 +290,7 @@ def _known(reader: Reader, read: Unit) -> tuple[Fraction, int, Dimension]:
 
 
 def unit(reader: Reader) -> Unit:
-    """Reads a unit of measurement to its end. Raises GrammarError for invalid or ambiguous units."""
+    """Reads a unit of measurement to its end, such as `km/h`. Raises GrammarError for invalid or ambiguous units."""
     if _is_noun(reader, reader.token):
         return ((reader.take().text, 1),)
     spread(reader)
@@ -323,7 +322,7 @@ def unit(reader: Reader) -> Unit:
 
 
 def _unit_fraction(reader: Reader) -> Unit:
-    r"""Reads `\frac{m}{s^2}`, and nothing beside it."""
+    r"""Reads a unit that is written as one fraction, `\frac{m}{s^2}`."""
     reader.take()
     found: list[tuple[str, int]] = []
     for sign in (1, -1):
@@ -336,7 +335,7 @@ def _unit_fraction(reader: Reader) -> Unit:
 
 
 def spread(reader: Reader) -> None:
-    r"""Replaces a text token, such as `\text{ m/s}`, by its tokens."""
+    r"""Replaces the current token, if it is upright text such as `\text{ m/s}`, by the tokens of its content."""
     token = reader.token
     if token.kind == "text" and token.text not in reader.context.units:
         inside = ANSWERS.tokens(plain(token.text.replace("\\ ", " ")))[: -len(ENDS)]

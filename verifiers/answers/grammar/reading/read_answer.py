@@ -85,8 +85,8 @@ ATOM = re.compile(ELEMENT)
 
 
 def formula(text: str, *, upright: bool = False, certain: bool = True) -> ChemicalFormula | None:
-    """Returns the formula if the whole text is one, else None. `certain`: only if it cannot be anything else.
-    `upright`: the text stood in upright letters."""
+    """Reads a whole text as a chemical formula; None if it is not one. With `certain`, also None if it may be something
+    else, such as a product of letters. `upright`: the text stood in upright letters."""
     if not BEGINS.match(text) or len(text) > MAX_LENGTH:
         return None
     marked = upright or STYLE.search(text) is not None
@@ -134,12 +134,10 @@ def read_answer(
     complex_symbols: bool = False,
     units: bool = False,
 ) -> v.Value:
-    """Parses a whole text as a value. Raises only GrammarError.
-
-    `variables`: names that take precedence over constants, functions and units; None for those of the expected answer.
-    `expected`: settles ambiguous readings. `complex_symbols`: symbols are complex numbers. `units`: a letter after a
-    number and a blank is a unit if it can be one, `0.5 T`.
-    """
+    """Parses the whole text of an answer as a value of any kind. Raises only GrammarError. `variables`: names that are
+    symbols even if they are also constants, functions or units; None: those of the expected answer. `expected`: decides
+    between several readings. `complex_symbols`: symbols stand for complex numbers. `units`: a letter after a number and
+    a blank is a unit if it can be one, `0.5 T`."""
     if len(text) > MAX_CHARACTERS:
         raise TooLargeError(f"longer than {MAX_CHARACTERS} characters")
     inner, upright = unwrapped(plain(text))
@@ -200,7 +198,8 @@ def read_answer(
 
 
 def formula_of(text: str, *, certain: bool = True) -> v.Value | None:
-    """Returns the chemical formula if the whole text is certainly one, else None."""
+    """Reads a text with its LaTeX wrapping as a chemical formula; None if it is not one. With `certain`, also None if
+    it may be something else, such as a product of letters."""
     if not CAPITAL.search(text) or len(text) > MAX_CHARACTERS:
         return None
     try:
@@ -211,12 +210,13 @@ def formula_of(text: str, *, certain: bool = True) -> v.Value | None:
 
 
 def _takes_spelled(expected: v.Value | None) -> bool:
-    """True if a number in words counts as that number. Not for the expected answer: `five` may be a word."""
+    """True if an answer may spell out its number in words, because a number without symbols is expected."""
     return isinstance(expected, v.Scalar) and not symbols(expected.of)
 
 
 def _listed(text: str, euler: bool, context: Context, expected: v.Listing) -> v.Value | None:
-    """Reads `1,234` as two numbers if two are expected; else None."""
+    """Reads a text such as `1,234` again with commas as separators. Returns it if it has as many items as expected,
+    else None."""
     try:
         tokens = NOTATION.tokens(text, grouping=False, euler=euler)
         found = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
@@ -232,7 +232,8 @@ def _same_length(found: v.Value, expected: v.Listing) -> bool:
 def _words(
     text: str, upright: bool, names: frozenset[str], expected: v.Value | None, *, labelled: bool
 ) -> v.Value | None:
-    """Returns a text as words or as a choice if it, or the expected answer, shows that it is one; else None."""
+    """Reads a text as words or a choice's label, if its form or the expected answer says so; else None. `labelled`: the
+    text stood in upright letters, as labels do."""
     if isinstance(expected, v.Choice):
         label = choice(text, upright=labelled, expected=expected)
         if label is not None:

@@ -37,7 +37,8 @@ EVENT = frozenset({*RELATIONS, "|", "\\mid", "\\cap", "\\cup"})
 
 
 def ratio(reader: Reader, first: Value) -> Value:
-    """Reads `3:2`. Within braces a colon begins a condition; with a spelled-out Greek letter the text is code."""
+    """Reads a ratio such as `3:2` from its first colon on; within brackets a colon is left for a condition. Raises
+    GrammarError if the text spells out Greek letters, which indicates code."""
     if reader.depth:
         return first
     if any(token.kind == "word" and token.text in GREEK_NAMES for token in reader.tokens):
@@ -52,13 +53,14 @@ def ratio(reader: Reader, first: Value) -> Value:
 
 
 def defines_function(reader: Reader) -> bool:
-    """True for `P(x) = ...` at the beginning: a letter, single letters in brackets, an equals sign."""
+    """True if the answer begins as a function definition such as `P(x) = ...`, with single letters in the bracket."""
     texts = reader.texts(8)
     return len(texts) > 4 and texts[1] == "(" and bool(DEFINITION.match(" ".join(texts)))
 
 
 def event(reader: Reader) -> Value | None:
-    r"""Reads `P(X = 2)`, `\Pr[A \cap B]` and `\mathbb{E}[X]` before an equals sign as names; else None."""
+    r"""Reads `P(X = 2)`, `\Pr[A \cap B]` or `\mathbb{E}[X]` before an equals sign as one symbol. Returns None if none
+    comes next."""
     name, opening = reader.token.text, reader.peek().text
     if name not in ("P", "Pr", "E", "Var") or opening not in ("(", "[") or name in reader.variables:
         return None
@@ -110,7 +112,8 @@ MAX_MODULUS = 10**12
 
 
 def congruence(reader: Reader, first: Value) -> Images | RelationValue:
-    r"""Reads from `\equiv` to the end of the modulus. `f(x) \equiv 0` is an equation. Raises GrammarError."""
+    r"""Reads a congruence such as `x \equiv 1 \pmod 3` from its sign on. `f(x) \equiv 0` is an equation. Raises
+    GrammarError if the left side is no unknown, or a residue is not a whole number."""
     reader.take()
     if isinstance(first, Scalar) and isinstance(first.of, n.FunctionCall):
         return RelationValue("and", (n.ComparisonNode((first.of, reader.sum()), ("==",)),))
@@ -130,7 +133,7 @@ def congruence(reader: Reader, first: Value) -> Images | RelationValue:
 
 
 def _modulus(reader: Reader) -> int:
-    r"""Reads `\pmod 7`, `\pmod{7}`."""
+    r"""Reads and returns the modulus of a congruence, `\pmod 7` or `\pmod{7}`."""
     reader.expect("\\pmod")
     braced = reader.accept("{")
     token = reader.take()

@@ -26,7 +26,7 @@ def empty_set(reader: Reader) -> v.Value:
 
 
 def number_set(reader: Reader) -> v.Value:
-    r"""Reads `\mathbb{Z}`, `\mathbb{N}_0`, `\mathbb{R}^+`."""
+    r"""Reads the sign of a set of numbers, `\mathbb{Z}`, `\mathbb{N}_0` or `\mathbb{R}^+`."""
     name = reader.take().text[-1]
     if reader.accept("^"):
         braced = reader.accept("{")
@@ -44,7 +44,7 @@ def number_set(reader: Reader) -> v.Value:
 
 
 def square_bracket(reader: Reader) -> v.Value:
-    """Reads `[1, 2)`, `]1, 2[`, `[[1, 2], [3, 4]]`."""
+    """Reads a value that begins with a square bracket: an interval, a list, or the rows of a matrix."""
     outer = reader.hint
     opening = reader.take().text
     if opening == "[" and reader.at("["):
@@ -55,7 +55,7 @@ def square_bracket(reader: Reader) -> v.Value:
 
 
 def angle_bracket(reader: Reader) -> v.Value | None:
-    r"""Reads `\langle 1, 2 \rangle`."""
+    r"""Reads a vector in angle brackets, `\langle 1, 2 \rangle`; None if no list follows the bracket."""
     if not has_items(reader):
         return None
     reader.take()
@@ -93,7 +93,7 @@ def round_bracket(reader: Reader) -> v.Value:
 
 
 def _based(reader: Reader) -> v.BaseNumber | None:
-    """Reads `(101)_2` and `(101)_{2}`, which would otherwise be products."""
+    """Reads digits with their base, `(101)_2`, which would otherwise be a product; None if none come next."""
     texts = reader.texts(4)
     if texts[2:] != [")", "_"] or not texts[1].isdigit():
         return None
@@ -107,7 +107,8 @@ def _based(reader: Reader) -> v.BaseNumber | None:
 
 
 def _closed(reader: Reader, opening: str, found: list[v.Value]) -> v.Value:
-    """Reads the closing bracket, and returns a point, an interval or the rows of a matrix. Raises GrammarError."""
+    """Reads the closing bracket, and builds a point, an interval or a matrix from the bracket's items. Raises
+    GrammarError if they fit none."""
     closing = reader.accept(")", "]", "[")
     if not closing:
         raise reader.error("an unclosed bracket")
@@ -138,7 +139,7 @@ def _closed(reader: Reader, opening: str, found: list[v.Value]) -> v.Value:
 
 
 def braces(reader: Reader) -> v.Value:
-    """Reads a finite set, or a set given by a condition."""
+    """Reads a set in braces: its listed members, or a condition."""
     closing = "\\}" if reader.take().text == "\\{" else "}"
     if reader.accept(closing):
         return v.FiniteSet(())
