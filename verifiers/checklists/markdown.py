@@ -107,7 +107,7 @@ def unmarked(text: str) -> str:
 
 
 def marked(text: str) -> str:
-    """Formats a block's text: footnote references as `[^name]`, raised and lowered numbers in Unicode."""
+    """Rewrites footnote references as `[^name]`, raised or lowered numbers in Unicode, and removes other marks."""
     return MARKS.sub("", OFF_LINE.sub(_off_line, NOTE.sub(r"[^\1]", text)))
 
 

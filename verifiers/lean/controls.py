@@ -31,7 +31,7 @@ LIMITS: dict[str, Any] = {"seconds": 60.0, "memory_mib": 4096}
 
 
 def probe(lean: Lean) -> str:
-    """Returns what is wrong with this Lean; empty if a small theorem compiles to a file that can be examined."""
+    """Compiles a small theorem with a Lean and returns an error text; empty if its file can be examined."""
     answer = LeanStep(lean, LIMITS | {"source": FORMS + PROBE, "module": "Probe", "keep": True}).run()
     if answer["ended"] == "exited" and answer["code"] == 0 and "file" in answer:
         try:

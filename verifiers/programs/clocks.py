@@ -149,7 +149,7 @@ def spec_clock(own: float, *, measured: bool = False) -> SubmissionClock:
 
 
 def late(result: CallResult | ExecResult, limit: Limit) -> str:
-    """Describes how a stopped call exceeded its limit. Raises InfrastructureError if the call was starved of CPU."""
+    """Describes how a stopped call exceeded its time limit. Raises InfrastructureError if it got too little CPU."""
     if result.computed is not None and result.computed >= COMPUTES_SHARE * limit.own:
         return f"computed for more than {limit.own:.3g} s"
     if result.computed is None or result.seconds - result.waited >= limit.own:

@@ -191,7 +191,7 @@ SIGNS = ("$", "€", "£", "¥")
 
 
 def money(reader: Reader) -> Value:
-    """Reads an amount of money that begins with its currency sign, such as `$5`, or a price such as `$5/kg`."""
+    """Reads an amount of money that begins with its currency sign, such as `-$5` or `$5/kg`."""
     negative = reader.accept("-")
     sign = reader.take().text
     if sign not in SIGNS:
