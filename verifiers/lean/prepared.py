@@ -43,7 +43,8 @@ class Preparer:
     def __init__(
         self, mark: str, ask: Callable[[Role, dict[str, Any]], tuple[Ran, str]], warm: Callable[[], bool]
     ) -> None:
-        """Creates a cache of compiled statements. `ask` runs a Lean step; `warm()` returns True if boxes preimport headers."""
+        """Creates a cache of compiled statements. `ask` runs a Lean step; `warm()` is True if boxes preimport
+        headers."""
         self._mark = mark
         self._ask = ask
         self._warm = warm

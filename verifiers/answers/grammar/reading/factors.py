@@ -82,8 +82,8 @@ def backward_product(reader: Reader, before: Token) -> bool:
 
 
 def mixed_number(whole: Expression, fraction: Expression) -> Expression | None:
-    """Combines a number and a proper fraction, such as 1 and 1/2, into 3/2. Returns AMBIGUOUS for another numeric fraction
-    or a power of one, and None for other factors."""
+    """Combines a number and a proper fraction, such as 1 and 1/2, into 3/2. Returns AMBIGUOUS for another numeric
+    fraction or a power of one, and None for other factors."""
     number = whole.of if isinstance(whole, Negation) else whole
     powered = isinstance(fraction, Power)
     match fraction.base if isinstance(fraction, Power) else fraction:
