@@ -16,6 +16,7 @@ from appliance.config.configuration import Settings
 from appliance.learning.recipes.recipe import Recipe
 from appliance.planning.training_recipes import read_recipe
 from appliance.settings.config_layers import ConfigError, Layer
+from common.plugins.installed import GROUP, REFERENCE, SEAMS
 from verifiers.checklists.files import checklist_from
 from verifiers.programs.files import spec_of_toml
 
@@ -77,6 +78,13 @@ def as_cases(text: str, folder: Path) -> None:
     assert case.keys() <= {"name", "spec", "rows", "suspected", "why"}
 
 
+def as_distribution(text: str, folder: Path) -> None:
+    """The pyproject.toml of a plug-in: its entry points are in groups that the product reads."""
+    groups = tomllib.loads(text)["project"]["entry-points"]
+    assert groups.keys() <= {GROUP + seam for seam in SEAMS}
+    assert all(REFERENCE.fullmatch(value) for rows in groups.values() for value in rows.values())
+
+
 READERS: Mapping[str, Callable[[str, Path], None]] = {
     "stages": as_recipe,
     "question": as_job,
@@ -86,6 +94,7 @@ READERS: Mapping[str, Callable[[str, Path], None]] = {
     "items": as_checklist,
     "function": as_program,
     "case": as_cases,
+    "project": as_distribution,
 }
 """By a key that only this kind of file has; what has none of them is configuration."""
 
