@@ -161,7 +161,7 @@ def test_a_keeper_that_was_killed_too_leaves_it_to_the_sweep(root_dir: Path, tmp
 
 def test_without_its_keeper_an_owner_starts_nothing_more(root_dir: Path, tmp_path: Path) -> None:
     end = (
-        "import os\nfrom runtime.backends import keeper\nfrom runtime.errors import InfrastructureError\n"
+        "import os\nfrom runtime.backends import host as keeper\nfrom runtime.errors import InfrastructureError\n"
         "keeper.PAUSE_SECONDS = 3600\n"
         "os.kill(bench.host._keeper._process.pid, 9)\nwhile bench.host._keeper.alive: time.sleep(0.01)\n"
         "try: bench.start()\nexcept InfrastructureError: bench.close()\nelse: os._exit(7)"
