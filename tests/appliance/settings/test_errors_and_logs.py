@@ -167,11 +167,11 @@ def test_what_a_command_logs_obeys_the_configuration_and_loads_structlog_only_th
 ) -> None:
     program = (
         "import logging, sys, typer\n"
-        "from appliance.cli.shell.options import settings_of\n"
+        "from appliance.cli.shell.options import read_settings\n"
         "app = typer.Typer()\n"
         "@app.command()\n"
-        "def ask(context: typer.Context) -> None:\n"
-        "    settings_of(context, None)\n"
+        "def ask() -> None:\n"
+        "    read_settings()\n"
         "    print('structlog' in sys.modules)\n"
         "    logging.getLogger('runtime.sessions').warning('trouble\\x1b')\n"
         "    print('structlog' in sys.modules)\n"
