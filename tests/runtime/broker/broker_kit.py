@@ -85,7 +85,7 @@ class BrokerProbe:
 
     @classmethod
     def own(cls, settings: BrokerSettings) -> Self:
-        return cls(*client.start(settings))
+        return cls(*client.start_private(settings))
 
     @classmethod
     def at(cls, path: Path) -> Self:
@@ -103,7 +103,7 @@ class BrokerProbe:
         self.reactor.call(self.client.close)
         self.reactor.stop()
         if self.process is not None:
-            client.wait_for(self.process)
+            client.wait_for_private(self.process)
 
     def begin(self, question: Callable[[Callable[[Any], None]], Any]) -> Future[Any]:
         answer: Future[Any] = Future()

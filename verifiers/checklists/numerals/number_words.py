@@ -182,7 +182,7 @@ def _counts(text: str, tokens: list[re.Match[str]], at: int, last: int, code: st
 
 @lru_cache(maxsize=4_096)
 def _is_number(word: str, code: str) -> bool:
-    return word in f"{DOUBTFUL[code]} {SCALES[code]}".split() or _value(word, code) is not None
+    return word in f"{DOUBTFUL[code]} {FOREIGN_SCALES[code]}".split() or _value(word, code) is not None
 
 
 @lru_cache(maxsize=4_096)
