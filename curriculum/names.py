@@ -107,6 +107,10 @@ NAME = r"[a-z][a-z0-9_]{0,39}"
 """Pattern of the name after that prefix."""
 
 
+def built_in_names() -> list[str]:
+    return [name for rows in PLACES.values() for name in rows]
+
+
 def taskset_names() -> list[str]:
     """Lists the built-in tasksets, and those of admitted distributions."""
-    return [*(name for rows in PLACES.values() for name in rows), *names_from_outside("tasksets")]
+    return [*built_in_names(), *names_from_outside("tasksets")]

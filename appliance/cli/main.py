@@ -20,7 +20,7 @@ from appliance.cli.shell.lazy_group import CommandRow, GroupRow, lazy_group
 from appliance.cli.shell.noted_signals import hear_again
 from appliance.cli.shell.options import DATA, JSON_ASKED, Data, plugins_of_command
 from appliance.inference.gpu_numbers import ORDER
-from common.plugins.allowed import allow_when_needed
+from common.plugins.allowed import NO_PLUGINS, allow_when_needed
 
 NO_READER = 141
 """Exit code that a shell reports for a broken pipe."""
@@ -303,7 +303,7 @@ def main() -> None:
     """Runs the `assay` command line and exits."""
     hear_again()
     gc.set_threshold(COLLECT_AFTER, 20, 50)
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some takes longer than a command
+    os.environ.update(NO_PLUGINS)
     os.environ.update(ORDER)
     allow_when_needed(plugins_of_command)
     command = typer.main.get_command(app)

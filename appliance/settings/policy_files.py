@@ -11,17 +11,15 @@ from pathlib import Path
 
 from appliance.settings.data_schema import require_current_policy
 from common.plugins.installed import Pin
-from common.plugins.table import distribution_of
-from curriculum.names import NAME, OWN, taskset_names
+from common.plugins.table import distribution_of, names_from_outside
+from curriculum.names import NAME, OWN, built_in_names
 from policies.errors import PolicyError
 from policies.permissions import require_known_checks, require_known_families, require_trainable
 from policies.policy import Policy, parse, plugins_in, read_content
 from verifiers.registry import KINDS
 
-
-def known_checks() -> frozenset[str]:
-    """Returns the names that a policy's job rules may use: kinds of checks, and job kinds of the built-in ones."""
-    return frozenset([*KINDS, *(kind.job for kind in KINDS.data.values()), "question", "data"])
+_BUILT_IN_CHECKS = frozenset([*KINDS.data, *(kind.job for kind in KINDS.data.values()), "question", "data"])
+"""Names that every policy's job rules may use: kinds of checks, and their job kinds."""
 
 
 def policy_file(data: Path) -> Path | None:
@@ -77,23 +75,27 @@ def load_policy(data: Path, digest: str = "", *, outside: bool = True) -> Policy
 
 def parse_policy(content: bytes, name: str, *, outside: bool = True) -> Policy:
     """Parses a policy; `outside` as in `policies.policy.parse`. Raises PolicyError, also for unknown tasksets and
-    checks, and if nothing is left to train on."""
+    checks, and if nothing is left to train on. Nothing from outside is asked for that it does not name."""
     policy = parse(content, name, outside=outside)
-    require_known_checks(policy, _listed(policy, known_checks()), name)
-    families = _families_of(policy)
+    checks = {rule.check for rule in policy.jobs.rules}
+    require_known_checks(policy, [*_BUILT_IN_CHECKS, *_from_outside(policy, checks, "kinds", outside)], name)
+    families = _families_of(policy, outside)
     require_known_families(policy, families, name)
     require_trainable(policy, families, name)
     return policy
 
 
-def _listed(policy: Policy, names: Iterable[str]) -> list[str]:
-    """Returns the names without those of distributions that the policy does not list: they are gone at the next
-    start."""
-    kept = {"", *(row.distribution for row in policy.plugins)}
-    return [name for name in names if distribution_of(name) in kept]
+def _from_outside(policy: Policy, named: Iterable[str], seam: str, outside: bool) -> list[str]:
+    """Returns the rows from outside among the names of a policy, if it lists their distributions: the others are gone
+    at the next start. Without `outside`, nobody is asked whether a distribution has its row."""
+    kept = {row.distribution for row in policy.plugins}
+    wanted = sorted(one for one in named if distribution_of(one) in kept)
+    return wanted if not (wanted and outside) else sorted({*wanted} & {*names_from_outside(seam)})
 
 
-def _families_of(policy: Policy) -> list[str]:
-    """Lists built-in tasksets and the owner's tasksets named in the policy, which may not exist at the moment."""
+def _families_of(policy: Policy, outside: bool) -> list[str]:
+    """Lists built-in tasksets, and those named in the policy: of other distributions, and the owner's, which may not
+    exist at the moment."""
     named = {*policy.data.families, *policy.data.shares, *policy.sandboxes.tiers.families}
-    return [*_listed(policy, taskset_names()), *sorted(one for one in named if re.fullmatch(f"{OWN}/{NAME}", one))]
+    own = sorted(one for one in named if re.fullmatch(f"{OWN}/{NAME}", one))
+    return [*built_in_names(), *_from_outside(policy, named, "tasksets", outside), *own]

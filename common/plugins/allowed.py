@@ -17,6 +17,8 @@ from common.plugins.installed import Pin, Plugin, PluginError, read_plugin
 
 VARIABLE = "ASSAY_PLUGINS"
 """Environment variable with the allow-list: `DISTRIBUTION==VERSION@DIGEST`, separated by spaces."""
+NO_PLUGINS = {"PYDANTIC_DISABLE_PLUGINS": "__all__", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+"""Environment in which our libraries do not import what any distribution names as their plug-in."""
 _ROW = re.compile(r"([a-z0-9-]+)==([^\s@]+)@([0-9a-f]{64})")
 _source: Callable[[], Iterable[Pin]] | None = None
 _rootless = False
@@ -69,15 +71,24 @@ def admitted() -> Mapping[str, Plugin]:
     return _admitted(listed())
 
 
-@lru_cache(maxsize=1)
-def _admitted(rows: str) -> Mapping[str, Plugin]:
-    found: dict[str, Plugin] = {}
+def pins() -> list[Pin]:
+    """Returns the rows of the allow-list, whether or not they are installed. Raises PluginError for an invalid one."""
+    return _pins(listed())
+
+
+def _pins(rows: str) -> list[Pin]:
+    found = []
     for row in rows.split():
         fields = _ROW.fullmatch(row)
         if fields is None:
             raise PluginError(f"{VARIABLE}: invalid row {row[:120]!a}", hint=f"unset {VARIABLE}")
-        pin = Pin(*fields.groups())
-        found[pin.distribution] = _checked(pin)
+        found.append(Pin(*fields.groups()))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _admitted(rows: str) -> Mapping[str, Plugin]:
+    found = {pin.distribution: _checked(pin) for pin in _pins(rows)}
     importing.replace_modules({name: file for plugin in found.values() for name, file in plugin.modules.items()})
     return MappingProxyType(found)
 

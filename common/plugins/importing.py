@@ -42,15 +42,15 @@ class RecordedModules(MetaPathFinder):
 
     def __init__(self) -> None:
         self.files: Mapping[str, RecordedFile] = {}
-        self.folders: frozenset[str] = frozenset()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         file = self.files.get(fullname)
         if file is None:
-            if fullname.rpartition(".")[0] in self.files and fullname not in self.folders:
-                raise ModuleNotFoundError(f"{fullname} is not in the RECORD of its distribution", name=fullname)
+            if fullname.rpartition(".")[0] in self.files:
+                why = "is not in the RECORD of its distribution, or lacks an __init__.py"
+                raise ModuleNotFoundError(f"{fullname} {why}", name=fullname)
             return None
         if file.path.suffix != ".py":
             _require(file.path.read_bytes(), file)
@@ -70,6 +70,5 @@ _FINDER = RecordedModules()
 def replace_modules(files: Mapping[str, RecordedFile]) -> None:
     """Makes these modules, and no others from before, importable from their recorded files alone."""
     _FINDER.files = files
-    _FINDER.folders = frozenset(name[:place] for name in files for place, mark in enumerate(name) if mark == ".")
     if files and _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)

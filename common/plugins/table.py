@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
 from typing import Any, TypeVar
 
 from common.plugins.allowed import admitted, require_rights
@@ -41,6 +42,8 @@ class OpenTable(UserDict[str, T]):
         """`require` returns the reason why a row from outside is unusable; `by_reference` also accepts `module:object`
         of an admitted distribution as a name."""
         super().__init__(built_in)
+        kinds = {type(row) for row in built_in.values()} - {FunctionType}
+        self._type = kinds.pop() if len(kinds) == 1 else object
         self._seam, self._require, self._by_reference = seam, require, by_reference
 
     def from_outside(self) -> list[str]:
@@ -74,14 +77,18 @@ class OpenTable(UserDict[str, T]):
         module, _, attribute = reference.partition(":")
         try:
             made: Any = getattr(importlib.import_module(module), attribute)
-        except Exception as error:
+            called = getattr(made, "name", name)
+            fits = called == name or (":" in name and distribution_of(called) == distribution)
+            problem = f"its object is named {called!r}"
+            if fits:
+                right = isinstance(made, self._type)
+                problem = self._require(name, made) if right else f"its object is not of type {self._type.__name__}"
+        except (Exception, SystemExit) as error:
             raise PluginError(
                 f"plug-in {name}: cannot be imported: {type(error).__name__}: {error}",
-                hint=f"repair {distribution}, or remove it from the policy's [[plugins]]",
+                hint=f"repair {distribution}, or sign a policy without its [[plugins]] row",
             ) from error
-        called = getattr(made, "name", name)
-        fits = called == name or (":" in name and distribution_of(called) == distribution)
-        if problem := self._require(name, made) if fits else f"its object is named {called!r}":
+        if problem:
             raise PluginError(f"plug-in {name}: {problem}", hint=f"repair {distribution}: docs/extending.md")
         result: T = made
         return result

@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from common.plugins.installed import DISTRIBUTION, VERSION
+
 Backend = Literal["gvisor", "nsjail"]
 Tier = Literal["shared", "process", "sandbox"]
 """Isolation tiers from least to most; all three run in a sandbox."""
@@ -126,9 +128,9 @@ class JobRules(Section):
 class PluginRule(Section):
     """One distribution that may add to the product, in exactly this version with exactly these files."""
 
-    distribution: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    distribution: str = Field(max_length=100, pattern=f"^{DISTRIBUTION}$")
     """Name in normal form: lower case, with dashes."""
-    version: str = Field(pattern=r"^[0-9A-Za-z.+!_-]{1,100}$")
+    version: str = Field(pattern=f"^{VERSION}$")
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
     """Digest of its files, as `assay plugins` prints it."""
 

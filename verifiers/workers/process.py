@@ -17,13 +17,12 @@ import time
 from pathlib import Path
 from typing import IO
 
-from common.plugins.allowed import VARIABLE, listed
+from common.plugins.allowed import NO_PLUGINS, VARIABLE, listed
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONNOUSERSITE": "1", "PYTHONHASHSEED": "0"}
-ENVIRONMENT["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
-"""Complete environment of the zygote, except for PYTHONPATH and the allow-list of plug-ins. Pydantic would import what
-any distribution names as its plug-in."""
+ENVIRONMENT |= NO_PLUGINS
+"""Complete environment of the zygote, except for PYTHONPATH and the allow-list of plug-ins."""
 EXIT_SECONDS = 10.0
 """Maximum wait for killed processes to disappear, in seconds."""
 COMMAND = ("-B", "-P", "-s", "-W", "ignore", "-m", "verifiers.workers.zygote")

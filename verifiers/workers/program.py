@@ -6,7 +6,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from common.plugins.allowed import VARIABLE, listed
+from common.plugins.allowed import NO_PLUGINS, VARIABLE, listed
 from runtime.programs import Program
 from verifiers.workers.process import COMMAND, ROOT
 
@@ -25,7 +25,7 @@ def python_folders() -> tuple[Path, ...]:
 
 def python_environment() -> dict[str, str]:
     paths = {"PYTHONPATH": str(ROOT), "LD_LIBRARY_PATH": sysconfig.get_config_var("LIBDIR") or "/usr/lib"}
-    return {**paths, VARIABLE: listed(), "PYDANTIC_DISABLE_PLUGINS": "__all__"}
+    return {**paths, VARIABLE: listed(), **NO_PLUGINS}
 
 
 def verifier_program(memory_mib: int) -> Program:

@@ -68,7 +68,7 @@ def backtest(file: FileOrInForce = None) -> Output[Backtest]:
         from appliance.settings.policy_files import parse_policy
 
         content, name = read_content(file)
-        parse_policy(content, name)
+        parse_policy(content, name, outside=False)
     found = api_client().backtest(PolicyText(content=content.decode()))
     return Output(found, lambda: _show_backtest(found))
 

@@ -45,7 +45,7 @@ def check(file: PolicyFile = None) -> Output[Policy]:
 def _show_checked(folder: Path, policy: Policy, name: str) -> None:
     show_line(f"{name} is valid; {policy.digest}")
     show_fields(summary(policy))
-    if policy.digest != load_policy(folder).digest:
+    if policy.digest != load_policy(folder, outside=False).digest:
         show_line("not in force here: put it into force with `assay policy sign`")
 
 

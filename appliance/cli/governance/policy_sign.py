@@ -44,7 +44,7 @@ def sign(
     own = signs.person_key()
     path = file or data_folder() / "policy.toml"
     content, read_name = read_content(path)
-    parse_policy(content, read_name)
+    parse_policy(content, read_name, outside=False)  # the daemon has the rest loaded, in the form now in force
     digest = hashlib.sha256(content).hexdigest()
     beside = path.with_name(f"{path.name}{SUFFIX}")
     api = api_client()

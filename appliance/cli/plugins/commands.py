@@ -12,7 +12,7 @@ import typer
 
 from appliance.cli.shell.options import data_folder
 from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_progress, show_table
-from common.plugins.allowed import admitted, allow, listed
+from common.plugins.allowed import allow, pins
 from common.plugins.installed import Pin, Plugin, PluginError, candidates, normal_name, read_plugin
 from runtime.model import FrozenModel
 
@@ -71,9 +71,9 @@ def ls() -> Output[list[PluginDocument]]:
 
 
 def _listed() -> Output[list[PluginDocument]]:
-    pins = [row.partition("==")[0] for row in listed().split()]
+    rows = {pin.distribution: pin for pin in pins()}
     certificates = _certificates(data_folder())
-    plugins = [_document(name, certificates) for name in dict.fromkeys([*candidates(), *pins])]
+    plugins = [_document(name, rows.get(name), certificates) for name in dict.fromkeys([*candidates(), *rows])]
 
     def show() -> None:
         show_table(
@@ -107,8 +107,7 @@ def certify(
     from verifiers.checker import Checker
 
     plugin = read_plugin(normal_name(distribution))
-    others = (one.pin for name, one in admitted().items() if name != plugin.pin.distribution)
-    allow([*others, plugin.pin])
+    allow([*(pin for pin in pins() if pin.distribution != plugin.pin.distribution), plugin.pin])
     checks: dict[str, list[str]] = {}
     tasksets: list[Certificate] = []
     with ExitStack() as held:
@@ -175,18 +174,17 @@ def _certificates(data: Path) -> dict[str, str]:
     return state.certificates
 
 
-def _document(name: str, certificates: dict[str, str]) -> PluginDocument:
-    """Describes a plug-in; one that cannot be vouched for has a problem and no version."""
-    rows = {row.partition("==")[0]: row for row in listed().split()}
+def _document(name: str, row: Pin | None, certificates: dict[str, str]) -> PluginDocument:
+    """Describes a plug-in that the policy admits as `row`; one that cannot be vouched for has a problem and no
+    version."""
     try:
         plugin: Plugin = read_plugin(name)
     except PluginError as error:
-        state = "refused" if name in rows else "unusable"
+        state = "refused" if row else "unusable"
         return PluginDocument(distribution=name, state=state, problem=f"{error}: {error.hint}")
-    fits = rows.get(name) == str(plugin.pin)
-    state, problem = ("admitted" if fits else "refused", "") if name in rows else ("not in the policy", "")
+    state, problem = ("admitted" if row == plugin.pin else "refused", "") if row else ("not in the policy", "")
     if state == "refused":
-        problem = f"the policy admits {rows[name]}; installed is {plugin.pin}"
+        problem = f"the policy admits {row}; installed is {plugin.pin}"
     return PluginDocument(
         **plugin.pin._asdict(),
         state=state,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from common.plugins.allowed import refuse_as_root
+from common.plugins.installed import PluginError
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient
@@ -31,14 +32,30 @@ def _folder(text: str) -> Path:
     return Path(text)
 
 
+DATA: ContextVar[Path | None] = ContextVar("DATA", default=None)
+"""Folder of --data, before or after the running command; None if not given."""
+_PARSED: ContextVar[bool] = ContextVar("_PARSED", default=False)
+"""True if the command's own --data was read, so that `DATA` is what it means."""
+
+
+def _data_read(context: typer.Context, folder: Path | None) -> Path | None:
+    _PARSED.set(context.parent is not None)
+    if folder is not None:
+        DATA.set(folder)
+    return folder
+
+
 Data = Annotated[
     Path | None,
     typer.Option(
-        "--data", metavar="DIR", parser=_folder, help="Data folder (default: ASSAY_DATA, else as configured)."
+        "--data",
+        metavar="DIR",
+        parser=_folder,
+        callback=_data_read,
+        is_eager=True,
+        help="Data folder (default: ASSAY_DATA, else as configured).",
     ),
 ]
-DATA: ContextVar[Path | None] = ContextVar("DATA", default=None)
-"""Folder of --data, before or after the running command; None if not given."""
 JSON_ASKED: ContextVar[bool] = ContextVar("JSON_ASKED", default=False)
 """True if the running command has --json; errors are then JSON, too."""
 
@@ -77,6 +94,22 @@ def daemon_socket() -> Path:
     return settings.socket_path
 
 
+def _typed_folder(words: Sequence[str]) -> Path | None:
+    """Returns the folder of --data in a command line that is not parsed yet, because a name from outside is part of the
+    command. Raises PluginError where --data may be the value of another option."""
+    typed = None
+    for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
+        if word == "--":
+            break
+        if word == "--data" or word.startswith("--data="):
+            if before.startswith("-") and "=" not in before and before != "--json":
+                raise PluginError(
+                    f"plug-ins: --data may be the value of {before}", hint="write it first: `assay --data DIR ...`"
+                )
+            typed = after if word == "--data" else word.removeprefix("--data=")
+    return Path(typed) if typed else None
+
+
 def plugins_of_command() -> tuple[Pin, ...]:
     """Returns the distributions admitted by the policy in force of the data folder that the command line names; asked
     for when a command first needs one. Raises ConfigError and PolicyError."""
@@ -84,12 +117,7 @@ def plugins_of_command() -> tuple[Pin, ...]:
     from appliance.settings.config_layers import read_layers
     from appliance.settings.policy_files import plugins_in_force
 
-    typed = [
-        value.removeprefix("--data=") if value.startswith("--data=") else following
-        for value, following in zip(sys.argv[1:], [*sys.argv[2:], ""], strict=False)
-        if value == "--data" or value.startswith("--data=")
-    ]
-    layers = read_layers({"data": Path(typed[-1]) if typed else None})
+    layers = read_layers({"data": DATA.get() if _PARSED.get() else _typed_folder(sys.argv[1:])})
     services = [one.values.get("service") for one in layers]
     if any(isinstance(one, Mapping) and one.get("user") not in (None, "root") for one in services):
         refuse_as_root()

@@ -21,6 +21,7 @@ from pathlib import Path
 from appliance.daemon.processes import broker_guard
 from appliance.daemon.processes.child_log import ChildLog
 from appliance.system.process_state import MemoryKills
+from common.plugins.allowed import NO_PLUGINS
 from runtime.broker import ask
 from runtime.errors import SandboxError
 from runtime.model import FrozenModel
@@ -36,7 +37,7 @@ MOST_BYTES = 1 << 18
 NEWS = b"broker: news: "
 """Prefix of the broker's lines that people should see."""
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
-ENVIRONMENT["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # else pydantic imports what any distribution offers it, as root
+ENVIRONMENT |= NO_PLUGINS  # as root
 
 
 class BrokerEnd(FrozenModel):
