@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from policies.contract.rules import Backend, DataRules, JobRules, Tier
 from policies.errors import PolicyError, require_known
-from policies.policy import Policy
 
 if TYPE_CHECKING:
     from policies.policy import Policy
-
 
 Use = Literal["training", "evaluation", "jobs"]
 Code = Literal["model_code", "tools"]
