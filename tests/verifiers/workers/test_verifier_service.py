@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from common.plugins.allowed import NO_PLUGINS, VARIABLE
 from runtime.framing import FrameError
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
@@ -265,7 +266,7 @@ def test_the_worker_has_limits_no_environment_and_no_files_of_ours(monkeypatch: 
         assert worker.rlimit(psutil.RLIMIT_DATA) == (512 << 20, 512 << 20)
         for process in (zygote, worker):
             assert set(process.environ()) <= {
-                "PATH", "LANG", "PYTHONNOUSERSITE", "PYTHONHASHSEED", "PYTHONPATH", "LC_CTYPE",
+                "PATH", "LANG", "PYTHONNOUSERSITE", "PYTHONHASHSEED", "PYTHONPATH", "LC_CTYPE", VARIABLE, *NO_PLUGINS,
             }  # fmt: skip
             assert process.rlimit(psutil.RLIMIT_CORE) == (0, 0)
             assert process.rlimit(psutil.RLIMIT_FSIZE) == (0, 0)
