@@ -13,10 +13,12 @@ from plugin_kit.plugin_python import own_plugin_python as own_plugin_python
 from plugin_kit.plugin_python import plugin_python as plugin_python
 from tables import table
 
+from appliance.cli.plugins.checks import checked
 from appliance.cli.shell import options
 from appliance.settings.policy_files import in_force_file, load_policy, parse_policy
 from common.plugins.allowed import allow
-from common.plugins.installed import Pin, PluginError
+from common.plugins.installed import Pin, Plugin, PluginError
+from curriculum.adapters import ADAPTERS
 
 OTHER = Pin("add-on", "0.9", "0" * 64)
 PACKAGED = Path(__file__).parents[3] / "policies" / "default_policy.toml"
@@ -101,3 +103,14 @@ def test_the_data_folder_is_the_one_that_the_command_read(own_plugin_python: Plu
     ran = own_plugin_python.assay(tmp_path, "check", "selftest", "--verifier", f"--data={other}")
     assert "plug-in" not in ran.stderr
     assert ran.returncode == 2, ran.stderr
+
+
+def test_a_plugin_that_ends_the_program_in_its_check_is_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ends:
+        @property
+        def pins(self) -> tuple[str, ...]:
+            raise SystemExit(0)
+
+    monkeypatch.setitem(ADAPTERS.data, "ender/ends", Ends())
+    plugin = Plugin(Pin("ender", "1", "0" * 64), {"adapters": {"ends": "ender:ENDS"}}, {})
+    assert list(checked(plugin, None, str, [])) == [("adapters ender/ends", ["SystemExit: 0"])]
