@@ -107,7 +107,7 @@ def lazy_group(rows: Mapping[str, CommandRow | GroupRow], **settings: Any) -> ty
             return list(rows)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
-            return _loaded(cmd_name, rows[cmd_name]) if cmd_name in rows else None
+            return loaded_command(cmd_name, rows[cmd_name]) if cmd_name in rows else None
 
         def shell_complete(self, ctx: Any, incomplete: str) -> Any:
             lines: dict[str, Any] = {name: TyperCommand(name, help=row.help) for name, row in rows.items()}
@@ -121,7 +121,8 @@ def lazy_group(rows: Mapping[str, CommandRow | GroupRow], **settings: Any) -> ty
     return _typer(no_args_is_help=True, cls=LazyGroup, **settings)
 
 
-def _loaded(name: str, row: CommandRow | GroupRow) -> Any:
+def loaded_command(name: str, row: CommandRow | GroupRow) -> Any:
+    """Returns the command, or group, that a table's row leads to."""
     if isinstance(row, GroupRow):
         found: Any = lazy_group(row.rows, help=row.help)
     else:
