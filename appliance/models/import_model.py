@@ -28,7 +28,7 @@ from appliance.learning.checkpoints import LICENSES, is_model_file, model_files
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, sweep, verify, write_folder
 from appliance.learning.recipes.recipe import TrainingRecipe
-from appliance.readiness.model import ModelFacts, UnusableModelError, examine, read_config
+from appliance.readiness.model import ModelFacts, UnusableModelError, examine, read_config, require_weights
 from appliance.system.durable_file import expanded
 
 BASES = "bases"
@@ -75,6 +75,7 @@ def import_base(source: str, data: Path, license_file: Path | None = None) -> Im
         try:
             facts = examine(folder, TrainingRecipe())
             _require_known(folder)
+            require_weights(folder)
         except ModelError as error:
             raise UnusableModelError(f"{path}: {error}", hint=error.hint) from error
         taken = model_files(folder)
