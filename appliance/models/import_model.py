@@ -172,11 +172,21 @@ def _as_folder(path: Path, data: Path) -> Iterator[Path]:
             yield Path(apart)
     elif path.is_dir():
         yield path
+    elif path.is_file() and _starts(path, b"GGUF"):
+        raise UnusableModelError(
+            f"{path} is a GGUF file, which cannot be imported: its weights are quantized for inference",
+            hint="import the model that it was made from: `hf download NAME --local-dir FOLDER` on any machine",
+        )
     else:
         raise UnusableModelError(
             f"{path} is neither a model folder nor a tar archive of one" if path.exists() else f"no such file: {path}",
             hint="nothing is downloaded here: run `hf download NAME --local-dir FOLDER`, and import that folder",
         )
+
+
+def _starts(path: Path, mark: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(mark)) == mark
 
 
 def _unpack(archive: Path, folder: Path) -> None:

@@ -203,7 +203,7 @@ class WorkerProcess:
         with_model = work[0] != "jobs" or (work[1] != "solvers" and self.ledger.alias("champion") is not None)
         libraries = () if self.command else LIBRARIES + (_MODELS if with_model else ())
         program = self.command or ("",)
-        request = {"arguments": [*program, *work, *arguments], "libraries": libraries, "nice": self.nice}
+        request = {"arguments": [*program, *work, *arguments], "libraries": libraries}
         with self._lock, os.fdopen(os.memfd_create("settings"), "w", encoding="utf-8") as settings:
             settings.write(self.settings)
             settings.flush()
@@ -213,7 +213,7 @@ class WorkerProcess:
             for _ in range(3):  # the fork server and its spare may have ended idle
                 if self._closed:
                     return None
-                self._forks = self._forks or ForkServer.begun()
+                self._forks = self._forks or ForkServer.begun(self.nice)
                 with contextlib.suppress(OSError):
                     self._forks.send(request, descriptors)
                     if self._answers() and (reply := self._forks.reply()):
