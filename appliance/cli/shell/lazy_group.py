@@ -95,8 +95,11 @@ class GroupRow(NamedTuple):
     help: str
 
 
-def lazy_group(rows: Mapping[str, CommandRow | GroupRow], **settings: Any) -> typer.Typer:
-    """Returns a command group that imports each of these commands only when it is used."""
+def lazy_group(
+    rows: Mapping[str, CommandRow | GroupRow], sections: Mapping[str, str] | None = None, **settings: Any
+) -> typer.Typer:
+    """Returns a command group that imports each of these commands only when it is used. `sections` divides them in
+    `--help`: headings by the first command below each; all are below one otherwise."""
 
     class LazyGroup(TyperGroup):
         def __init__(self, **given: Any) -> None:
@@ -115,8 +118,14 @@ def lazy_group(rows: Mapping[str, CommandRow | GroupRow], **settings: Any) -> ty
             return ctx.command.shell_complete(ctx, incomplete)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
-            with formatter.section("Commands"):
-                formatter.write_dl([(name, row.help) for name, row in rows.items()])
+            below: dict[str, list[tuple[str, str]]] = {}
+            heading = "Commands"
+            for name, row in rows.items():
+                heading = (sections or {}).get(name, heading)
+                below.setdefault(heading, []).append((name, row.help))
+            for heading, lines in below.items():
+                with formatter.section(heading):
+                    formatter.write_dl(lines)
 
     return _typer(no_args_is_help=True, cls=LazyGroup, **settings)
 
