@@ -28,6 +28,8 @@ SHOWN = 40
 """Characters shown of the value."""
 
 
+METAVARS: Mapping[Any, str] = {int: "N", list[int]: "N", float: "X", str: "TEXT", list[str]: "TEXT"}
+"""Placeholders in help of options that name none of their own."""
 NAMES = {"--as", "--backend", "--before", "--cycle", "--digest", "--explain", "--family", "--from", "--job", "--tier"}
 """Options that name something; arguments and paths always do."""
 
@@ -39,6 +41,12 @@ def speak_plainly(command: Any) -> None:
         speak_plainly(below)
     for parameter in command.params:
         parameter.process_value = _plain(parameter.process_value, parameter)
+        named = parameter.type_descriptor.annotation
+        if parameter.param_type_name == "argument":
+            if not parameter.type_descriptor.is_choice:
+                parameter.display_type = lambda context: ""
+        elif parameter.metavar is None:
+            parameter.metavar = METAVARS.get(named)
 
 
 def _plain(process: Callable[[Any, Any], Any], parameter: Any) -> Callable[[Any, Any], Any]:
