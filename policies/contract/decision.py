@@ -92,6 +92,10 @@ class KnownKey(PolicyRecord):
     admitted_at: str
     admitted_by: tuple[str, ...]
     """Names of persons; empty for the first key, which was trusted on first use."""
+    vouched: bool = False
+    """True if the machine's owner vouched that this is another person."""
+    voices: int = 0
+    """Number of independent persons that the policy then required, and who admitted the key."""
     revoked_at: str = ""
     revoked_by: str = ""
     reason: str = ""
