@@ -141,7 +141,7 @@ class Register:
         try:
             statement = KeyStatement.model_validate(payload_of(read))
             key = PublicKey.read(statement.key)
-        except (ValidationError, ValueError) as error:
+        except (ValidationError, ValueError, OverflowError) as error:
             raise StatementRefused(
                 Refusal.SHAPE, f"not a key statement: {_first(error)}", hint="use `assay key`"
             ) from error

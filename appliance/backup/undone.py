@@ -27,6 +27,7 @@ ROUTINE = frozenset(
         "daemon.start",
         "evaluation",
         "gateway.token.made",
+        "grant.refused",
         "job.ended",
         "key.refused",
         "ledger.pruned",
