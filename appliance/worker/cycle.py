@@ -82,9 +82,9 @@ class CycleRun:
             self._ledger.put_sealed_set(sealed.digest, {**sealed.description, **more})
             start = {"start": champion} if champion else {}
             fixed = {"again": again, "tasksets": usable, "left_out": without, SEALED: sealed.digest, **start}
-            self._progress.plan(**fixed)
             for name, reason in without.items():
                 self._progress.say("warning", f"taskset {name} is skipped: {reason}")
+            self._progress.plan(**fixed)
 
     def train(self) -> None:
         """Trains the cycle's candidate, and writes it to the cycle's plan."""
