@@ -164,7 +164,8 @@ class Trust:
         return [
             one.model_copy(update={"created": in_utc(signed.made_at)})
             for one, signed, key in valid
-            if signed.verdict == "reject" or (key in independent and signed.person not in rejecting)
+            if signed.verdict == "reject"
+            or (key in independent and not (register.follows_another(key) and signed.person in rejecting))
         ]
 
     def decision_time(self) -> str:
