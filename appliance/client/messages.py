@@ -250,7 +250,7 @@ class PolicyInForce(FrozenModel):
     number: int
     """Number of policies in force so far, including this one; the next edit carries it."""
     people: int
-    """Persons who must sign the next edit, or all if fewer were ever known."""
+    """Independent persons who must sign the next edit."""
     unsigned: str
     """Digest of the policy file as written, if it differs and nobody has signed it yet."""
 

@@ -163,6 +163,9 @@ class SqliteLedger(JobRows, NightRows):
         return drop_tokens(self._database, cycles, dry_run=dry_run)
 
     # sealed sets
+    def note_refused(self, work: str, call: str, why: str) -> None:
+        """Names a worker's refused call where there is an audit log; not part of the protocol."""
+
     def put_sealed_set(self, digest: str, description: dict[str, str | int | float]) -> None:
         payload = json.dumps(description, sort_keys=True)
         with self._database.writing() as connection:

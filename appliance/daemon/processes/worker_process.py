@@ -5,8 +5,8 @@ at a lower priority, and has two descriptors besides the standard three: the led
 calls of its work, and its settings, in memory where no file can be exchanged. It is told which policy is in force, and
 works under no other. When `run` returns, the whole group is dead.
 
-    worker train|evaluate <cycle>  --policy SHA256 --ledger-fd N --data DIR --settings FILE
-    worker jobs any|solvers|model  --policy SHA256 --ledger-fd N --data DIR --settings FILE
+    worker prepare|train|evaluate <cycle>  --policy SHA256 --ledger-fd N --data DIR --settings FILE
+    worker jobs any|solvers|model          --policy SHA256 --ledger-fd N --data DIR --settings FILE
 
 Each worker is forked by `appliance.worker.forkserver`. Once a fork server has loaded a model's libraries, which takes
 seconds, a spare of it waits: if the first is killed, the next worker is forked from the spare.
@@ -120,9 +120,9 @@ class WorkerProcess:
         return self._pid
 
     def run(self, work: Sequence[str], holder: Holder) -> WorkerEnd:
-        """Starts a worker process on a cycle or on jobs and waits for its end. `work` is `train` or `evaluate` and a
-        cycle's id, or `jobs` and their part. The worker's writes count while the holder's leases are valid; they end
-        with it.
+        """Starts a worker process on a cycle or on jobs and waits for its end. `work` is `prepare`, `train` or
+        `evaluate` and a cycle's id, or `jobs` and their part. The worker's writes count while the holder's leases are
+        valid; they end with it.
 
         The caller's thread must live meanwhile: the kernel kills the worker when the thread that started it ends. An
         exception here (Ctrl-C) stops the worker first. After `close` nothing starts any more.
