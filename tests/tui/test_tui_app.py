@@ -120,7 +120,7 @@ async def test_every_screen_fits_and_says_what_the_ledger_holds(appliance: Appli
             "2": [made.CYCLE, "success by taskset", "where the time went", "warm start"],
             "3": ["taskset", "level 0", "divisors"],
             "4": ["✗ fail", "question", "NameError: name 'gcd' is not defined"],
-            "5": ["hold", "waits for your decision", "lineage", decision.reason],
+            "5": ["hold", "waits for you", "lineage", decision.reason],
             "6": ["find x with 7x+3=45", "✓ solved", "checked by"],
             "7": ["assay jobs validate job-", "Does this check mean what was asked?"],
             "8": ["decision", "ledger ✓ as the log says"],

@@ -21,7 +21,7 @@ from policies.policy import Policy
 
 MOST_DECISIONS = 200
 """Maximum decisions read about one candidate: a few each night, and one per statement of a person."""
-YOURS = "waits for your decision: `assay model approve candidate`"
+YOURS = "waits for you: `assay model approve candidate`"
 ASKED_ANEW = "`assay model evaluate candidate` compares it again"
 NIGHT_MORE = "`assay cycle start` asks the same candidate fresh questions, which add to the evidence, and decides again"
 
