@@ -28,11 +28,15 @@ if TYPE_CHECKING:
 
 
 @in_data_folder
-def serve() -> None:
+def serve(
+    paused: Annotated[
+        bool, typer.Option("--paused", help="Start with nights paused, until `assay schedule resume`.")
+    ] = False,
+) -> None:
     """Run the daemon in the foreground, until Ctrl-C or SIGTERM."""
     from appliance.daemon.api.serve import serve as run_daemon
 
-    run_daemon(read_settings())
+    run_daemon(read_settings(), paused=paused)
 
 
 @in_data_folder
