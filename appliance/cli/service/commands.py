@@ -33,7 +33,10 @@ def serve(
         bool, typer.Option("--paused", help="Start with nights paused, until `assay schedule resume`.")
     ] = False,
 ) -> None:
-    """Run the daemon in the foreground, until Ctrl-C or SIGTERM."""
+    """Run the daemon in the foreground, until Ctrl-C or SIGTERM.
+
+    Example: assay serve --paused
+    """
     from appliance.daemon.api.serve import serve as run_daemon
 
     run_daemon(read_settings(), paused=paused)
