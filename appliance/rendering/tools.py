@@ -1,6 +1,7 @@
 """Declares tools to a chat model in the form of chat templates, and parses tool calls. Pure.
 
-A call's arguments are hostile model output. A call that does not fit the declaration is malformed, never repaired, except that Python code may be indented (`code_request`).
+A call's arguments are hostile model output. A call that does not fit the declaration is malformed, never repaired,
+except that Python code may be indented (`code_request`).
 """
 
 from __future__ import annotations
