@@ -59,6 +59,9 @@ class RolloutView(FrozenModel):
     """Rollout that it branched from; None if it began at the question."""
     verdict: Verdict
 
+    is_probe: bool
+    """True if it failed by design: an unsolvable question, or a request to refuse, of an evaluation."""
+
     @classmethod
     def of(cls, judged: Judged, question: str = "") -> RolloutView:
         own: dict[str, Any] = {"family": judged.family, "verdict": judged.verdict, "question": question}
