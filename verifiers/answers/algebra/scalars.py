@@ -23,9 +23,10 @@ from mpmath.ctx_iv import MPIntervalContext
 
 from verifiers.answers.algebra import modular, normal
 from verifiers.answers.algebra.calculus import UnresolvedError, resolved
+from verifiers.answers.algebra.divisors import cancels_safely
 from verifiers.answers.algebra.equality import EqualityFinding, Truth, different, equal, undecided
 from verifiers.answers.algebra.intervals import DIGITS, OpenError, apart, as_fraction, certainly_unreal, enclosure
-from verifiers.answers.algebra.rewriting import opaque_as_symbols, plain
+from verifiers.answers.algebra.rewriting import OpaquePair, opaque_as_symbols, plain
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import (
@@ -168,11 +169,31 @@ class Scalars:
             if first == second:
                 return undecided(f"the same text, but it may have no value: {error}")
             return undecided(str(error))
-        first, second, certain = opaque_as_symbols(first, second)
-        found = self._compare(first, second)
-        if found.truth is Truth.DIFFERENT and not certain:
+        pair = opaque_as_symbols(first, second)
+        found = self._compare(pair.first, pair.second)
+        if (found.truth is Truth.DIFFERENT and not pair.certain) or not pair.alike:
             return undecided("it depends on unknown values of a function")
+        return self.if_safe(found, pair)
+
+    def if_safe(self, found: EqualityFinding, pair: OpaquePair) -> EqualityFinding:
+        """Returns a finding, or that it is undecided if two equal expressions cancel what may be zero."""
+        whole = self.domain == "integer" or _counts(pair.first) or _counts(pair.second)
+        points = list(self.points(symbols(pair.first, pair.second), whole=whole))
+        if found.truth is Truth.EQUAL and not cancels_safely(pair.first, pair.second, points):
+            return undecided("what is cancelled may be zero: a divisor is not shown to be non-zero")
         return found
+
+    def has_value(self, node: n.Expression) -> bool:
+        """True if an expression is shown to have a value: a constant, or one with symbols at a sample point."""
+        if isinstance(node, n.Number | n.Symbol) or modular.certainly_defined(node):
+            return True
+        try:
+            node = self.read(node)
+        except UnresolvedError:
+            return False
+        node = opaque_as_symbols(node, node).first
+        points = list(self.points(symbols(node), whole=self.domain == "integer" or _counts(node)))
+        return any(self._at_point(node, node, point, digits)[1] for digits in DIGITS for point in points)
 
     def _exactly(self, first: n.Expression, second: n.Expression) -> EqualityFinding | None:
         """Compares two rational numbers exactly, even huge ones. Returns None if an expression is not a rational

@@ -1,0 +1,122 @@
+"""Renames bound variables of an answer to those of the expected one: the x of `f(x) = x + 1`, the n of `a_n = 2n`.
+
+Invariants: a name is bound only by the left side of an equation, as an argument or an index, or as a whole multiple of
+pi in a solution; all its occurrences are renamed, also in subscripts; no free variable is renamed or captured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar
+
+from verifiers.answers.algebra.rewriting import KNOWN
+from verifiers.answers.grammar import nodes as n
+from verifiers.answers.grammar import values as v
+from verifiers.answers.grammar.lists import NODES
+from verifiers.answers.grammar.nodes import Expression, substitute, symbols, walk
+from verifiers.answers.grammar.rational import rational
+from verifiers.answers.grammar.traverse import comparisons, expressions
+
+LETTER = re.compile(r"[A-Za-z]+")
+WHOLE = frozenset("klmnjNKM")
+"""Letters that stand for any whole number in a solution such as `x = 2k pi`."""
+
+INDEXES = frozenset("ijklmnpqr")
+"""Letters that count the members of a sequence; `F_x` is a component."""
+
+Part = TypeVar("Part")
+Head = tuple[str, tuple[str, ...]]
+"""Name of a function or sequence, and the names that its definition binds."""
+
+
+def renamed(part: Part, names: Mapping[str, str]) -> Part:
+    """Returns a copy of a value in which symbols have other names, all at the same time; also within subscripts."""
+    if isinstance(part, NODES):
+        return n.mapped(part, lambda node: _renamed_symbol(node, names))  # type: ignore[return-value]
+    if isinstance(part, tuple):
+        return tuple(renamed(one, names) for one in part)  # type: ignore[return-value]
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    found = {one.name: renamed(getattr(part, one.name), names) for one in fields(part)}
+    if isinstance(part, v.Builder | v.Images):
+        found["symbol"] = names.get(part.symbol, part.symbol)
+    return replace(part, **found)
+
+
+def _renamed_symbol(node: Expression, names: Mapping[str, str]) -> Expression | None:
+    if not isinstance(node, n.Symbol):
+        return None
+    letter, line, foot = node.name.partition("_")
+    below = LETTER.sub(lambda found: names.get(found[0], found[0]), foot)
+    return n.Symbol(names.get(node.name, letter + line + below))
+
+
+def with_names_of(expected: v.Value, answer: v.Value) -> v.Value:
+    """Renames the bound variables of an answer to those of the expected answer if both define the same function,
+    sequence or family of solutions. Returns other answers unchanged."""
+    first, second = dict(_heads(answer)), dict(_heads(expected))
+    if not first:
+        first, second = _parameters(answer), _parameters(expected)
+    bound, wanted = set(first.values()), set(second.values())
+    if first.keys() != second.keys() or len(bound) != 1 or len(wanted) != 1:
+        return answer
+    (old,), (new,) = bound, wanted
+    if old == new or len(old) != len(new) or (_names(answer) - {*old}) & {*new}:
+        return answer
+    return renamed(answer, dict(zip(old, new, strict=True)))
+
+
+def _names(value: v.Value) -> set[str]:
+    """Returns all names in a value, those within subscripts included."""
+    nodes = [*expressions(value)]
+    if isinstance(value, v.Named):
+        nodes += expressions(value.name)
+    found: set[str] = set()
+    for part in (inside for node in nodes for inside in walk(node)):
+        if isinstance(part, n.Symbol):
+            found |= {part.name, *LETTER.findall(part.name.partition("_")[2])}
+    return found
+
+
+def _heads(value: v.Value) -> Iterator[Head]:
+    """Yields the functions and sequences that a value defines."""
+    if isinstance(value, v.Named):
+        yield from _head(value.name.of if isinstance(value.name, v.Scalar) else None, _names(value.value))
+    for part in comparisons(value):
+        if part.relations == ("==",):
+            yield from _head(part.operands[0], _names(v.Scalar(part.operands[1])))
+
+
+def _head(left: Expression | None, used: set[str]) -> Iterator[Head]:
+    match left:
+        case n.FunctionCall(name, arguments) if name not in KNOWN:
+            bound = tuple(one.name for one in arguments if isinstance(one, n.Symbol))
+            if len(set(bound)) == len(arguments):
+                yield name, bound
+        case n.Symbol(name):
+            letter, _, foot = name.partition("_")
+            index = LETTER.findall(foot)
+            if len(index) == 1 and index[0] in INDEXES and index[0] in used:
+                yield letter + LETTER.sub("_", foot), tuple(index)
+        case _:
+            return
+
+
+def _parameters(value: v.Value) -> dict[str, tuple[str, ...]]:
+    """Returns the unknown and the whole number of solutions such as `x = pi/4 + k pi`; empty for other values."""
+    found: dict[str, tuple[str, ...]] = {}
+    for part in comparisons(value) if isinstance(value, v.RelationValue) else ():
+        match part:
+            case n.ComparisonNode((n.Symbol(unknown), right), ("==",)) if len(symbols(right)) == 1:
+                (letter,) = symbols(right)
+                step = n.minus(*(substitute(right, {letter: n.number(count)}) for count in (1, 0)))
+                turned = n.mapped(step, lambda node: n.ONE if node == n.Constant("pi") else None)
+                if letter not in WHOLE or turned == step or rational(turned) is None:
+                    return {}
+                if found.setdefault(unknown, (letter,)) != (letter,):
+                    return {}
+            case _:
+                return {}
+    return found
