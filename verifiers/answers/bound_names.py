@@ -17,7 +17,7 @@ from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.lists import NODES
 from verifiers.answers.grammar.nodes import Expression, substitute, symbols, walk
 from verifiers.answers.grammar.rational import rational
-from verifiers.answers.grammar.traverse import comparisons, expressions
+from verifiers.answers.grammar.traverse import comparisons, expressions, free_symbols
 
 LETTER = re.compile(r"[A-Za-z]+")
 WHOLE = frozenset("klmnjNKM")
@@ -25,6 +25,8 @@ WHOLE = frozenset("klmnjNKM")
 
 INDEXES = frozenset("ijklmnpqr")
 """Letters that count the members of a sequence; `F_x` is a component."""
+
+CONSTANT = re.compile(r"[ABCDKck](?:_[0-9])?")
 
 Part = TypeVar("Part")
 Head = tuple[str, tuple[str, ...]]
@@ -66,6 +68,16 @@ def with_names_of(expected: v.Value, answer: v.Value) -> v.Value:
     if old == new or len(old) != len(new) or (_names(answer) - {*old}) & {*new}:
         return answer
     return renamed(answer, dict(zip(old, new, strict=True)))
+
+
+def other_constants(expected: v.Value, answer: v.Value) -> Iterator[v.Value]:
+    """Yields an answer with the letters of the expected one for its arbitrary constants, such as the C of `y = C e^x`.
+    Yields nothing if other names differ, or no name is the same."""
+    first, second = free_symbols(answer), free_symbols(expected)
+    own, wanted = sorted(first - second), sorted(second - first)
+    if first & second and 0 < len(own) == len(wanted) <= 2 and all(map(CONSTANT.fullmatch, (*own, *wanted))):
+        for order in (wanted, wanted[::-1]):
+            yield renamed(answer, dict(zip(own, order, strict=True)))
 
 
 def _names(value: v.Value) -> set[str]:

@@ -14,6 +14,7 @@ from typing import Literal
 from verifiers.answers.algebra.equality import EqualityFinding, Truth, decided, different, equal, undecided
 from verifiers.answers.algebra.rewriting import has_binder
 from verifiers.answers.algebra.scalars import Scalars
+from verifiers.answers.bound_names import other_constants
 from verifiers.answers.coerce import coerced, open_interval
 from verifiers.answers.compare_relations import compare_relations
 from verifiers.answers.compare_sets import compare_sets, is_set, matched_members, only_symbol
@@ -150,7 +151,11 @@ class Comparer:
             case v.Listing(), v.Listing():
                 return matched(answer.items, expected.items, self.compare, repeats=True)
             case v.RelationValue(), v.RelationValue():
-                return compare_relations(answer, expected, self)
+                found = compare_relations(answer, expected, self)
+                others = other_constants(expected, answer) if found.truth is Truth.DIFFERENT else ()
+                if any(compare_relations(one, expected, self).truth is Truth.EQUAL for one in others):
+                    return undecided("the same with other letters for constants")
+                return found
         return self._mixed(answer, expected)
 
     def _both_named(self, answer: v.Value, expected: v.Value) -> EqualityFinding:

@@ -141,6 +141,7 @@ READINGS = [
     (r"\infty", r"\sum_{n=1}^{\infty}\frac1n"),
     ("x", r"\frac{x(x+|x|)}{x+|x|}"),
     ("x", r"x\frac{f(1)}{f(1)}"),
+    ("y=Ce^{2x}", "y=Ae^{2x}"),
     ("1.41x+2.72", r"\frac{1.41x^2+2.72x}{x}+0.001\sin x"),
 ]
 

@@ -153,7 +153,8 @@ def zeta(at: Fraction) -> Fraction | None:
         raise UndefinedError("zeta(1), a pole")
     if at.denominator != 1 or not -MAX_ZETA <= at <= 0:
         return None
-    return (-1) ** -at.numerator * bernoulli(1 - at.numerator) / (1 - at.numerator)
+    value = bernoulli(1 - at.numerator) / (1 - at.numerator)
+    return -value if at.numerator % 2 else value
 
 
 def binomial(of: int, chosen: int) -> Fraction:
