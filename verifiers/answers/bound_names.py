@@ -70,7 +70,7 @@ def with_names_of(expected: v.Value, answer: v.Value) -> v.Value:
     return renamed(answer, dict(zip(old, new, strict=True)))
 
 
-def other_constants(expected: v.Value, answer: v.Value) -> Iterator[v.Value]:
+def other_constants(expected: v.RelationValue, answer: v.RelationValue) -> Iterator[v.RelationValue]:
     """Yields an answer with the letters of the expected one for its arbitrary constants, such as the C of `y = C e^x`.
     Yields nothing if other names differ, or no name is the same."""
     first, second = free_symbols(answer), free_symbols(expected)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from verifiers.answers.algebra import normal
-from verifiers.answers.algebra.intervals import DIGITS, OpenError, contains_zero, enclosure
+from verifiers.answers.algebra.intervals import DIGITS, OpenError, apart, contains_zero, enclosure
 from verifiers.answers.algebra.monomials import NoNormalFormError, scaled
 from verifiers.answers.algebra.rewriting import OPAQUE
 from verifiers.answers.grammar import nodes as n
@@ -25,6 +25,9 @@ ANALYTIC = frozenset(
     {"exp", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "factorial", "ln", "log"}
 )
 """Functions that do not vanish on an interval without vanishing everywhere they are sampled."""
+TOTAL = ANALYTIC - {"factorial"} | {"abs", "sqrt", "cbrt", "conj"}
+"""Functions with a value for all numbers, up to exceptions that are found as divisors."""
+OTHERS = (n.Number(Fraction(5, 7)), n.Number(Fraction(11, 3)))
 BRANCHED = frozenset({"abs", "sqrt", "cbrt", "root"})
 MAX_BRANCHES = 64
 
@@ -71,7 +74,7 @@ def _factors(node: n.Expression) -> Iterator[n.Expression]:
         case (
             n.Negation(of)
             | n.Quotient(of, _)
-            | n.FunctionCall("sqrt" | "cbrt" | "abs", (of,))
+            | n.FunctionCall("sqrt" | "cbrt" | "abs" | "sign" | "conj", (of,))
             | n.FunctionCall("root", (of, _))
         ):
             yield from _factors(of)
@@ -84,15 +87,71 @@ def _factors(node: n.Expression) -> Iterator[n.Expression]:
             yield node
 
 
-def cancels_safely(first: n.Expression, second: n.Expression, points: Iterable[Mapping[str, n.Expression]]) -> bool:
-    """True if each divisor of only one of two expressions is shown to vanish rarely. `points` are sample values of the
-    symbols."""
-    sides = [nonzero_parts(node) for node in (first, second)]
-    keys = [frozenset(key for part in parts for key in _keys(part)) for parts in sides]
-    open_parts = {
-        part for parts, known in zip(sides, keys[::-1], strict=True) for part in parts if known.isdisjoint(_keys(part))
-    }
-    return all(_vanishes_rarely(part, points) for part in open_parts if not _is_meromorphic(part))
+def cancels_safely(first: n.Expression, second: n.Expression, points: Sequence[Mapping[str, n.Expression]]) -> bool:
+    """True if neither of two equal expressions has a value for fewer numbers than the other, up to exceptions: each
+    divisor of only one is shown to vanish rarely, and no call with a smaller domain is cancelled. `points` are sample
+    values of the symbols."""
+    sides = ((first, second), (second, first))
+    return all(
+        all(_vanishes_rarely(part, points) for part in _only(nonzero_parts(one), nonzero_parts(other)))
+        and all(_is_nonzero(base) for base in {*_constant_bases(one)} - {*_constant_bases(other)})
+        and not any(_is_cancelled(one, call, points) for call in _only(_partial_calls(one), _partial_calls(other)))
+        for one, other in sides
+    )
+
+
+def _only(parts: Collection[n.Expression], others: Iterable[n.Expression]) -> list[n.Expression]:
+    """Returns the parts of one expression that are no parts of another, not even with another rational factor."""
+    known = {key for other in others for key in _keys(other)} if parts else set()
+    return [part for part in parts if known.isdisjoint(_keys(part))]
+
+
+def _constant_bases(node: n.Expression) -> Iterator[n.Expression]:
+    for part in walk(node):
+        if isinstance(part, n.Power) and symbols(part.exponent) and not symbols(part.base):
+            yield part.base
+
+
+def _is_nonzero(node: n.Expression) -> bool:
+    try:
+        return not contains_zero(enclosure(DIGITS[0]).value(node))
+    except (OpenError, GrammarError):
+        return False
+
+
+def _partial_calls(node: n.Expression) -> list[n.Expression]:
+    """Returns the calls of functions with symbols that may lack a value on an interval."""
+    return [
+        part
+        for part in dict.fromkeys(walk(node))
+        if isinstance(part, n.FunctionCall) and symbols(part) and not _is_total(part)
+    ]
+
+
+def _is_total(call: n.FunctionCall) -> bool:
+    if call.function == "root":
+        return not symbols(call.arguments[1])
+    return call.function in TOTAL
+
+
+def _is_cancelled(node: n.Expression, call: n.Expression, points: Iterable[Mapping[str, n.Expression]]) -> bool:
+    """True unless the value of an expression is shown to depend on the value of a call."""
+    keys = _keys(call)
+    other = n.Symbol("another value#")
+
+    def replaced(part: n.Expression) -> n.Expression | None:
+        is_call = isinstance(part, n.FunctionCall) and not _is_total(part)
+        return other if is_call and not set(keys).isdisjoint(_keys(part)) else None
+
+    changed, held = n.mapped(node, replaced), enclosure(DIGITS[0])
+    for point in points:
+        try:
+            values = [held.value(n.substitute(changed, {**point, other.name: value})) for value in OTHERS]
+        except (OpenError, GrammarError):
+            continue
+        if apart(*values):
+            return False
+    return True
 
 
 def _keys(node: n.Expression) -> list[object]:
@@ -142,7 +201,8 @@ def _algebraic(node: n.Expression) -> n.Expression | None:
 
 
 def _vanishes_rarely(node: n.Expression, points: Iterable[Mapping[str, n.Expression]]) -> bool:
-    """True if no branch of an expression is zero at a sample point at which it has a value, and there is one."""
+    """True if no branch of an expression is zero at a sample point at which it has a value, and there is one. An
+    expression without branches is zero everywhere or rarely, so that one other value is enough."""
     if any(OPAQUE in name for name in symbols(node)):
         return False
     if isinstance(node, n.FunctionCall) and node.function in ("factorial", "exp"):
@@ -168,15 +228,16 @@ def _vanishes_rarely(node: n.Expression, points: Iterable[Mapping[str, n.Express
         return False
     choices = [dict(zip(branched, turns, strict=True)) for turns in itertools.product(*map(_turns, degrees))]
     branches = [_branch(node, choice) for choice in choices]
-    held, seen = enclosure(DIGITS[0]), False
+    held, seen, rational_function = enclosure(DIGITS[0]), False, _is_meromorphic(node)
     for point in points:
         try:
             values = [held.value(n.substitute(branch, point)) for branch in branches]
         except (OpenError, GrammarError):
             continue
-        if any(map(contains_zero, values)):
+        if not any(map(contains_zero, values)):
+            seen = True
+        elif not rational_function:
             return False
-        seen = True
     return seen
 
 

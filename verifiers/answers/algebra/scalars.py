@@ -72,7 +72,7 @@ class Scalars:
         """Returns a finding, or that it is undecided if two equal expressions cancel what may be zero."""
         sides = pair.first, pair.second
         if found.truth is Truth.EQUAL and not cancels_safely(*sides, self._samples(*sides)):
-            return undecided("what is cancelled may be zero: a divisor is not shown to be non-zero")
+            return undecided("what is cancelled may have no value: it may be a division by zero")
         return found
 
     def has_value(self, node: n.Expression) -> bool:
