@@ -169,7 +169,7 @@ def compare_pieces(answer: n.ComparisonNode, expected: n.ComparisonNode, scalars
         if _same_zeros(first, second, scalars):
             if not keeps_solutions(first, second, scalars, equation=True):
                 return LOST
-            return equal("the same equation wherever the expected one has a value")
+            return scalars.if_safe(equal("the same equation wherever the expected one has a value"), pair)
         return undecided("equality of their solutions is undecided")
     sides = (n.ComparisonNode((first, ZERO), (sign,)), n.ComparisonNode((second, ZERO), (wanted,)))
     witness = _true_for_one_only(*sides, scalars)
