@@ -1,7 +1,7 @@
 """Renames bound variables of an answer to those of the expected one: the x of `f(x) = x + 1`, the n of `a_n = 2n`.
 
-Invariants: a name is bound only by the left side of an equation, as an argument or an index, or as a whole multiple of
-pi in a solution; all its occurrences are renamed, also in subscripts; no free variable is renamed or captured.
+Invariants: a name is bound only by the left side of an equation, as an argument or an index, or as the parameter
+of solutions; all its occurrences are renamed, also in subscripts; no free variable is renamed or captured.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ LETTER = re.compile(r"[A-Za-z]+")
 WHOLE = frozenset("klmnjNKM")
 """Letters that stand for any whole number in a solution such as `x = 2k pi`."""
 
+LINE = frozenset({"t", "s", "r", "u", "lambda", "mu"})
+"""Letters that stand for any real number in the points of a line such as `x = 1 + t, y = 2t`."""
 INDEXES = frozenset("ijklmnpqr")
 """Letters that count the members of a sequence; `F_x` is a component."""
 
@@ -117,18 +119,39 @@ def _head(left: Expression | None, used: set[str]) -> Iterator[Head]:
 
 
 def _parameters(value: v.Value) -> dict[str, tuple[str, ...]]:
-    """Returns the unknown and the whole number of solutions such as `x = pi/4 + k pi`; empty for other values."""
-    found: dict[str, tuple[str, ...]] = {}
-    for part in comparisons(value) if isinstance(value, v.RelationValue) else ():
-        match part:
-            case n.ComparisonNode((n.Symbol(unknown), right), ("==",)) if len(symbols(right)) == 1:
-                (letter,) = symbols(right)
-                step = n.minus(*(substitute(right, {letter: n.number(count)}) for count in (1, 0)))
-                turned = n.mapped(step, lambda node: n.ONE if node == n.Constant("pi") else None)
-                if letter not in WHOLE or turned == step or rational(turned) is None:
-                    return {}
-                if found.setdefault(unknown, (letter,)) != (letter,):
-                    return {}
-            case _:
-                return {}
-    return found
+    """Returns each unknown with the parameter of solutions such as `x = pi/4 + k pi` or `x = 1 + t, y = 2t`; empty for
+    other values."""
+    sides = _solved_sides(value)
+    used = symbols(*(right for _, right in sides)) - {unknown for unknown, _ in sides}
+    if len(used) != 1:
+        return {}
+    (letter,) = used
+    line = letter in LINE and len({unknown for unknown, _ in sides}) == len(sides) > 1
+    turns = letter in WHOLE and all(_turns(right, letter) for _, right in sides)
+    return {unknown: (letter,) for unknown, _ in sides} if line or turns else {}
+
+
+def _solved_sides(value: v.Value) -> list[tuple[str, Expression]]:
+    """Returns the unknowns of solved equations, or of a point, with their values; empty for other values."""
+    match value:
+        case v.Named(v.Tuple(names), v.Tuple(items)):
+            points = [
+                (name.of.name, item.of)
+                for name, item in zip(names, items, strict=False)
+                if isinstance(name, v.Scalar) and isinstance(name.of, n.Symbol) and isinstance(item, v.Scalar)
+            ]
+            return points if len(points) == len(items) == len(names) else []
+        case v.RelationValue():
+            parts = list(comparisons(value))
+            solved = [part.operands for part in parts if part.relations == ("==",)]
+            found = [(left.name, right) for left, right in solved if isinstance(left, n.Symbol)]
+            return found if len(found) == len(parts) else []
+        case _:
+            return []
+
+
+def _turns(right: Expression, letter: str) -> bool:
+    """True if an expression rises by a rational multiple of pi with a letter."""
+    step = n.minus(*(substitute(right, {letter: n.number(count)}) for count in (1, 0)))
+    turned = n.mapped(step, lambda node: n.ONE if node == n.Constant("pi") else None)
+    return turned != step and not symbols(turned) and rational(turned) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 
 import pytest
 from pydantic import ValidationError
@@ -134,6 +135,20 @@ def test_the_verdict_on_a_list_does_not_depend_on_its_order() -> None:
         assert VERIFIER.verify(spec, ", ".join(answer)).passed
     for answer in itertools.permutations(["1.38", "1.41", "1.42"]):
         assert not VERIFIER.verify(spec, ", ".join(answer)).passed
+
+
+def test_members_are_close_exactly_when_some_pairing_is() -> None:
+    draw = random.Random(7)
+    for _ in range(60):
+        size = draw.randrange(1, 5)
+        sides = [draw.sample(range(140, 150), size) for _ in range(2)]
+        paired = any(
+            all(abs(one - other) <= 2 for one, other in zip(sides[0], order, strict=True))
+            for order in itertools.permutations(sides[1])
+        )
+        texts = ["\\{" + ", ".join(f"(1, {value / 100})" for value in side) + "\\}" for side in sides]
+        verdict = VERIFIER.verify(AnswerSpec(expected=texts[0], absolute="0.02"), texts[1])
+        assert verdict.ground is (Ground.PROVED if paired else Ground.REFUTED), texts
 
 
 READINGS = [
