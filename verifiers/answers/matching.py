@@ -6,6 +6,7 @@ of its own; the comparisons of members are bounded.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Generic, Protocol, Self, TypeVar
@@ -22,7 +23,6 @@ MAX_OPEN = 12
 """Maximum undecided comparisons of members: each may have cost an attempt at a proof."""
 
 Member = TypeVar("Member")
-Other = TypeVar("Other")
 
 
 class PartComparer(Protocol):
@@ -45,11 +45,11 @@ class TooManyError(Exception):
     """The collections need more comparisons than are allowed."""
 
 
-class _Comparisons(Generic[Member, Other]):
+class _Comparisons(Generic[Member]):
     """Truths of all pairs of members, each computed once and only when needed."""
 
     def __init__(
-        self, first: Sequence[Member], second: Sequence[Other], same: Callable[[Member, Other], EqualityFinding]
+        self, first: Sequence[Member], second: Sequence[Member], same: Callable[[Member, Member], EqualityFinding]
     ) -> None:
         self.first, self.second, self.same = first, second, same
         self.known: dict[tuple[int, int], Truth] = {}
@@ -169,17 +169,15 @@ def _matched(
 def _distinct(items: Sequence[Member], exact: Callable[[Member, Member], EqualityFinding]) -> tuple[list[Member], bool]:
     """Drops members that are proved equal to an earlier one. The flag is true if two members may be equal."""
     kept: list[Member] = []
-    opened, comparisons = False, 0
+    truths: Counter[Truth] = Counter()
     for item in dict.fromkeys(items):
-        truths: set[Truth] = set()
         for other in kept:
-            comparisons += 1
-            if comparisons > MAX_COMPARISONS:
+            if truths.total() >= MAX_COMPARISONS or truths[Truth.OPEN] >= MAX_OPEN:
                 raise TooManyError
-            truths.add(exact(item, other).truth)
-            if Truth.EQUAL in truths:
+            truth = exact(item, other).truth
+            truths[truth] += 1
+            if truth is Truth.EQUAL:
                 break
         else:
-            opened = opened or Truth.OPEN in truths
             kept.append(item)
-    return kept, opened
+    return kept, truths[Truth.OPEN] > 0
