@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from verifiers.answers.algebra.divisors import cancels_safely
 from verifiers.answers.algebra.intervals import DIGITS, OpenError, contains_zero, enclosure
 from verifiers.answers.algebra.rewriting import BINDERS, has_binder, plain
 from verifiers.answers.grammar import nodes as n
@@ -126,7 +127,7 @@ def _has_rational_coefficients(built: Any) -> bool:
 
 MAX_TERMS = 2_000
 MAX_SYMBOLIC_TERMS = 60
-SAMPLES = tuple(map(Fraction, ("3/7", "17/11", "-5/13", "29/5", "2")))
+SAMPLES = tuple(n.Number(Fraction(value)) for value in ("3/7", "17/11", "-5/13", "29/5", "2"))
 CLOSE = 1e-6
 """Maximum relative deviation of SymPy's integral from quadrature: a check on SymPy, not a proof."""
 
@@ -187,6 +188,8 @@ def _written_out(
     if first is None or last is None:
         return None
     most = MAX_TERMS if symbols(body) <= {index} else MAX_SYMBOLIC_TERMS
+    if last < first - 1:
+        raise UnresolvedError("its range runs backwards, which is read in two ways")
     if last - first + 1 > most:
         return None
     terms = tuple(substitute(body, {index: n.number(value)}) for value in range(first, last + 1))
@@ -247,14 +250,17 @@ def _has_terms(node: n.FunctionCall) -> bool:
 
 
 def _is_sampled(body: n.Expression) -> bool:
-    """True if an expression certainly has a value for some values of its symbols, so that no divisor is always zero."""
+    """True if an expression has a value for nearly all values of its symbols: at a sample point, and no divisor or call
+    lacks one on an interval."""
     body = plain(body)
-    for value in SAMPLES:
+    names = sorted(symbols(body))
+    points = [dict(zip(names, (SAMPLES * 2)[shift:], strict=False)) for shift in range(len(SAMPLES))]
+    for point in points if len(names) <= len(SAMPLES) else ():
         try:
-            enclosure(DIGITS[0]).value(body, dict.fromkeys(symbols(body), value))
+            enclosure(DIGITS[0]).value(substitute(body, point))
         except (GrammarError, OpenError):
             continue
-        return True
+        return cancels_safely(body, n.ZERO, points)
     return False
 
 
