@@ -38,8 +38,6 @@ SAME: tuple[frozenset[str], ...] = (
     frozenset({"true", "t"}),
     frozenset({"false", "f"}),
     frozenset({"undefined", "not defined", "is undefined"}),
-    frozenset({"converges", "convergent", "it converges", "is convergent", "it is convergent"}),
-    frozenset({"diverges", "divergent", "it diverges", "is divergent", "it is divergent"}),
     frozenset({"infinitely many", "infinitely many solutions", "infinite solutions", "infinite number of solutions"}),
 )
 ARTICLE = re.compile(r"^(?:the|a|an) (?=\S)", re.IGNORECASE)

@@ -13,7 +13,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 from verifiers.answers.algebra.equality import Truth, undecided
-from verifiers.answers.algebra.rewriting import opaque_as_symbols
 from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.coerce import coerced
 from verifiers.answers.compare import Comparer
@@ -29,8 +28,6 @@ from verifiers.answers.grammar.traverse import expressions, free_symbols, values
 from verifiers.answers.grammar.values import (
     Approximated,
     Builder,
-    Images,
-    Piecewise,
     Quantity,
     RelationValue,
     Scalar,
@@ -40,7 +37,7 @@ from verifiers.answers.grammar.values import (
 )
 from verifiers.answers.grammar.vocabulary import FUNCTIONS
 from verifiers.answers.spec import AnswerSpec
-from verifiers.answers.tolerance import Tolerance, coefficients, number
+from verifiers.answers.tolerance import Tolerance, number
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground
@@ -185,7 +182,7 @@ def check(spec: AnswerSpec, *, prove: bool) -> None:
     constants = [node for node in expressions(ready.expected) if not symbols(node)]
     try:
         if ready.comparer.tolerance is not None:
-            _check_tolerance(ready.expected, ready.comparer.tolerance, ready.comparer.scalars, prove=prove)
+            ready.comparer.tolerance.check(ready.expected, ready.comparer.scalars, prove=prove)
         if not prove:
             for node in constants:
                 rational(node)
@@ -204,20 +201,6 @@ def check(spec: AnswerSpec, *, prove: bool) -> None:
             f"the expected answer cannot be decided: {itself.because}",
             hint="Not even the expected answer itself would pass. Write it in a simpler form.",
         )
-
-
-def _check_tolerance(expected: Value, tolerance: Tolerance, scalars: Scalars, *, prove: bool) -> None:
-    """Raises SpecError if a tolerance has no meaning for an expected answer, or accepts too much."""
-    kinds = {type(part) for part in values(expected)}
-    for kind, name in ((Images, "a family of values"), (Piecewise, "values by cases")):
-        if kind in kinds:
-            raise SpecError(
-                f"the tolerance: it has no meaning for {name}", hint="Leave it out, or expect one number or set."
-            )
-    for node in expressions(expected):
-        for constant in coefficients(opaque_as_symbols(node, node).first):
-            if prove or rational(constant) is not None:
-                tolerance.check(constant, scalars)
 
 
 def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> tuple[Ground, str, dict[str, object]]:

@@ -17,7 +17,9 @@ from verifiers.answers.algebra.rewriting import opaque_as_symbols
 from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.nodes import ONE, Expression, FunctionCall, Number, Product, minus, symbols
-from verifiers.answers.grammar.rational import folded
+from verifiers.answers.grammar.rational import folded, rational
+from verifiers.answers.grammar.traverse import expressions, values
+from verifiers.answers.grammar.values import Images, Piecewise, Value
 from verifiers.contract.errors import SpecError
 
 MAX_TERMS = 60
@@ -153,7 +155,21 @@ class Tolerance:
             for one, other in parts
         )
 
-    def check(self, expected: Expression, scalars: Scalars) -> None:
+    def check(self, expected: Value, scalars: Scalars, *, prove: bool) -> None:
+        """Raises SpecError if the tolerance has no meaning for an expected answer, or accepts too much. Without `prove`
+        only rational numbers are examined."""
+        kinds = {type(part) for part in values(expected)}
+        for kind, name in ((Images, "a family of values"), (Piecewise, "values by cases")):
+            if kind in kinds:
+                raise SpecError(
+                    f"the tolerance: it has no meaning for {name}", hint="Leave it out, or expect one number or set."
+                )
+        for node in expressions(expected):
+            for constant in coefficients(opaque_as_symbols(node, node).first):
+                if prove or rational(constant) is not None:
+                    self._check_constant(constant, scalars)
+
+    def _check_constant(self, expected: Expression, scalars: Scalars) -> None:
         """Raises SpecError if the absolute tolerance exceeds half of an expected constant, and so accepts too much."""
         if self.absolute is None:
             return
