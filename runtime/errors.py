@@ -14,6 +14,9 @@ own mistakes and for infrastructure errors:
     ├── BusyError               too many requests wait; try again later, with less
     ├── RefusedError            isolation is unavailable, or a rule forbids it; never retried, never worked around
     └── InfrastructureError     a sandbox died, a disk or GPU is full, runsc failed; may be retried, is never a reward
+        ├── StartError          a sandbox could not be started, moved or restored: never evidence about its code
+        ├── GuestLostError      a sandbox ended, or broke the protocol, after code ran in it: the only kind that may be
+        │                       that code's doing, and only if it happens again in a fresh sandbox
         ├── BrokerLostError     the broker is gone, with all its sandboxes
         └── HostLostError       a host of the cluster is gone, with all its sandboxes; another may take over
 """
@@ -25,7 +28,18 @@ from typing import Literal
 from common.errors import HintedError
 
 ErrorName = Literal[
-    "bad_request", "missing", "denied", "folder", "too_large", "no_user", "limit", "busy", "refused", "infrastructure"
+    "bad_request",
+    "missing",
+    "denied",
+    "folder",
+    "too_large",
+    "no_user",
+    "limit",
+    "busy",
+    "refused",
+    "start",
+    "guest_lost",
+    "infrastructure",
 ]
 """Wire names of the exception classes."""
 
@@ -74,6 +88,14 @@ class InfrastructureError(SandboxError):
     pass
 
 
+class StartError(InfrastructureError):
+    pass
+
+
+class GuestLostError(InfrastructureError):
+    pass
+
+
 class BrokerLostError(InfrastructureError):
     pass
 
@@ -92,6 +114,8 @@ ERRORS: dict[ErrorName, type[SandboxError]] = {
     "limit": LimitError,
     "busy": BusyError,
     "refused": RefusedError,
+    "start": StartError,
+    "guest_lost": GuestLostError,
     "infrastructure": InfrastructureError,
 }
 

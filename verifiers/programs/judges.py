@@ -20,7 +20,7 @@ from runtime.sandbox import CallStatus
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
-from verifiers.programs.clocks import Limit, SpecTimeError, SubmissionClock
+from verifiers.programs.clocks import SpecTimeError, SubmissionClock
 from verifiers.programs.data import values as v
 from verifiers.programs.data.compare import agree, printed
 from verifiers.programs.guests import SPEC_SECONDS, Guest, Opening, PlaceBrokenError
@@ -320,7 +320,7 @@ def seconds(spec: ProgramSpec) -> float:
     return max(SPEC_SECONDS, spec.seconds)
 
 
-def limit_of(clock: SubmissionClock, most: float) -> Limit:
+def limit_of(clock: SubmissionClock, most: float) -> float:
     """Returns the time limit of a call by a clock, at most `most` seconds. Raises SpecTimeError if no time is left."""
     limit = clock.limit(most)
     if limit is None:

@@ -21,7 +21,6 @@ from verifiers.boxes.conductor import ConductorParts
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Outcome
-from verifiers.programs.clocks import Limit
 from verifiers.programs.data.compare import agree
 from verifiers.programs.data.mutants import Change, chosen, mutants
 from verifiers.programs.data.values import arguments_text
@@ -138,8 +137,8 @@ def _difference(verifier: ProgramVerifier, spec: ProgramSpec, right: str, other:
         Guest(opening, other, wanted=spec.function, driver=spec.driver) as two,
     ):
         for arguments in inputs:
-            ours = one.call(spec.function, arguments, Limit.of(spec.seconds))
-            theirs = two.call(spec.function, arguments, Limit.of(spec.seconds))
+            ours = one.call(spec.function, arguments, spec.seconds)
+            theirs = two.call(spec.function, arguments, spec.seconds)
             if ours.kind != "value":
                 continue
             if theirs.kind != "value" or not agree(ours.value, theirs.value, spec.compare):
