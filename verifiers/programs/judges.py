@@ -283,8 +283,7 @@ def outputs(spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionC
 
 
 def _alike(spec: ProgramSpec, expected: str, got: str) -> bool:
-    how = spec.compare
-    return printed(expected, got, spec.output, absolute=how.absolute, relative=how.relative)
+    return printed(expected, got, spec.output, spec.compare.tolerance)
 
 
 def _ran(program: StreamProgram, run: Run, spec: ProgramSpec) -> tuple[int, str]:

@@ -175,8 +175,7 @@ class StreamProgram:
             ground = Ground.MEMORY if last.startswith("MemoryError") else Ground.REFUTED
             detail = f": {clip(ascii(last)[1:-1], 100)}" if last else ""
             return TestFinding(ground, f"the program {ended}{detail}", ended)
-        how = self._spec.compare
-        if printed(run.expected, got, self._spec.output, absolute=how.absolute, relative=how.relative):
+        if printed(run.expected, got, self._spec.output, self._spec.compare.tolerance):
             return PASSED
         return TestFinding(
             Ground.REFUTED, f"the program printed {_difference(run.expected, got)}", ascii(got[:500])[1:-1]
