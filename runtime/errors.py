@@ -15,6 +15,7 @@ own mistakes and for infrastructure errors:
     ├── RefusedError            isolation is unavailable, or a rule forbids it; never retried, never worked around
     └── InfrastructureError     a sandbox died, a disk or GPU is full, runsc failed; may be retried, is never a reward
         ├── StartError          a sandbox could not be started, moved or restored: never evidence about its code
+        ├── StarvedError        other processes took the CPUs until a call's wall clock ran out, before its own time
         ├── GuestLostError      a sandbox ended, or broke the protocol, after code ran in it: the only kind that may be
         │                       that code's doing, and only if it happens again in a fresh sandbox
         ├── BrokerLostError     the broker is gone, with all its sandboxes
@@ -38,6 +39,7 @@ ErrorName = Literal[
     "busy",
     "refused",
     "start",
+    "starved",
     "guest_lost",
     "infrastructure",
 ]
@@ -92,6 +94,10 @@ class StartError(InfrastructureError):
     pass
 
 
+class StarvedError(InfrastructureError):
+    pass
+
+
 class GuestLostError(InfrastructureError):
     pass
 
@@ -104,6 +110,8 @@ class HostLostError(InfrastructureError):
     pass
 
 
+MACHINE_ERRORS = (StartError, StarvedError, BrokerLostError, HostLostError, BusyError)
+"""Errors of the machine: never a finding about code, a world or a row. They end what was asked."""
 ERRORS: dict[ErrorName, type[SandboxError]] = {
     "missing": FileMissingError,
     "denied": FileDeniedError,
@@ -115,6 +123,7 @@ ERRORS: dict[ErrorName, type[SandboxError]] = {
     "busy": BusyError,
     "refused": RefusedError,
     "start": StartError,
+    "starved": StarvedError,
     "guest_lost": GuestLostError,
     "infrastructure": InfrastructureError,
 }

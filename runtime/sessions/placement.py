@@ -11,7 +11,15 @@ from collections.abc import Callable
 from functools import partial
 
 from runtime.broker_api import Termination, Ticket
-from runtime.errors import BadRequestError, BrokerLostError, InfrastructureError, LimitError, SandboxError, StartError
+from runtime.errors import (
+    BadRequestError,
+    BrokerLostError,
+    InfrastructureError,
+    LimitError,
+    SandboxError,
+    StartError,
+    StarvedError,
+)
 from runtime.guest.wire import FULL, Op, ReplyKind
 from runtime.sandbox import CallResult, SnapshotId, Tier
 from runtime.sessions.branches import Before, NewFile, Seed
@@ -359,7 +367,7 @@ class SessionPlacement:
             case NextStep.SANDBOX:
                 self._move(port, outcome, Tier.SANDBOX)
             case NextStep.BROKEN if outcome.kind is LossCause.STARVED:
-                self._break_with(InfrastructureError(STARVED, hint="Open a new session when the machine is less busy."))
+                self._break_with(StarvedError(STARVED, hint="Open a new session when the machine is less busy."))
             case NextStep.BROKEN:
                 self._break()
 

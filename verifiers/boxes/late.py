@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.errors import InfrastructureError
+from runtime.errors import StarvedError
 from runtime.sandbox import CallResult, ExecResult
 
 COMPUTES_SHARE = 0.8
@@ -10,14 +10,13 @@ COMPUTES_SHARE = 0.8
 HINT = "Retry when the machine is less busy, or allow more seconds."
 
 
-def starved(name: str, seconds: float) -> InfrastructureError:
+def starved(name: str, seconds: float) -> StarvedError:
     """Returns the error for code that other processes kept from its CPU time until its wall clock had run out."""
-    return InfrastructureError(f"the machine is too busy: {name} got too little CPU time in {seconds:.0f} s", hint=HINT)
+    return StarvedError(f"the machine is too busy: {name} got too little CPU time in {seconds:.0f} s", hint=HINT)
 
 
 def late(result: CallResult | ExecResult, seconds: float) -> str:
-    """Describes how a stopped call exceeded its time limit. Raises InfrastructureError if only its wall clock ran
-    out."""
+    """Describes how a stopped call exceeded its time limit. Raises StarvedError if only its wall clock ran out."""
     if result.computed is not None and result.computed >= COMPUTES_SHARE * seconds:
         return f"computed for more than {seconds:.3g} s"
     if result.computed is None or result.seconds - result.waited >= seconds:

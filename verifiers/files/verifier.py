@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable
 from contextlib import closing
 
-from runtime.errors import BadRequestError, GuestLostError, InfrastructureError
+from runtime.errors import BadRequestError, GuestLostError, StarvedError
 from runtime.sandbox import CallStatus, ExecResult, Limits, Priority, Sandbox, SessionPool
 from verifiers.boxes.conductor import ConductorParts
 from verifiers.boxes.late import HINT, late
@@ -132,8 +132,8 @@ class FilesVerifier:
 
 
 def _failure(sandbox: Sandbox, folder: str, condition: CommandCondition, seconds: float) -> Judgement | None:
-    """Runs one command and returns its failure, or None. Raises GuestLostError if the sandbox is lost, other
-    InfrastructureErrors if the machine is too busy."""
+    """Runs one command and returns its failure, or None. Raises GuestLostError if the sandbox is lost, StarvedError if
+    the machine is too busy."""
     shown = _shown(condition)
     try:
         stdin = condition.stdin.encode()
@@ -143,7 +143,7 @@ def _failure(sandbox: Sandbox, folder: str, condition: CommandCondition, seconds
     if ran.status is CallStatus.TIMEOUT:
         return Judgement(Ground.TIMEOUT, f"`{shown}` {late(ran, seconds)}", _said(ran))
     if ran.status is CallStatus.EXPIRED:
-        raise InfrastructureError("the sandbox ended at its wall-clock limit", hint=HINT)
+        raise StarvedError("the sandbox ended at its wall-clock limit", hint=HINT)
     if ran.status is not CallStatus.OK:
         ground = ENDED.get(ran.status, Ground.REFUTED)
         return Judgement(ground, f"`{shown}` ended with {ran.status.value}", _said(ran))

@@ -2,7 +2,7 @@
 
 Invariants: the limits of a test and of all tests count the submission's own time, computing or idle, and only they
 decide anything. Time taken by other processes counts towards wall clock, which is limited too: at its end the machine
-was too busy to judge (InfrastructureError), whatever the submission did.
+was too busy to judge (StarvedError), whatever the submission did.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SubmissionClock:
 
     def limit(self, seconds: float) -> float | None:
         """Returns the limit of a call's own time, at most `seconds`; None if no time is left. Raises
-        InfrastructureError if other processes used up the wall clock."""
+        StarvedError if other processes used up the wall clock."""
         own = min(seconds, self.left)
         if own < LEAST_SECONDS:
             return None

@@ -97,9 +97,16 @@ def assess(verifier: ProgramVerifier, spec: ProgramSpec, reference: str = "", *,
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
         named = trivial(spec)
-        idle = threads.map(lambda source: verifier.verify(spec, source, thorough=False).passed, named.values())
+        idle = threads.map(lambda source: _passes(verifier, spec, source), named.values())
         tried = list(threads.map(lambda change: _tried(verifier, spec, right, change, started + seconds), changes))
     return _assessed(tried, tuple(compress(named, idle)), time.monotonic() - started)
+
+
+def _passes(verifier: ProgramVerifier, spec: ProgramSpec, source: str) -> bool:
+    verdict = verifier.verify(spec, source, thorough=False)
+    if verdict.outcome is Outcome.INFRA_ERROR:
+        raise InfrastructureError(f"the tests cannot be run here: {verdict.reason}")
+    return verdict.passed
 
 
 def assess_in(parts: ConductorParts, spec: ProgramSpec, reference: str, *, seconds: float = 120.0) -> Assessment:

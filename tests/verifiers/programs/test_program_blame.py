@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from program_kit import NUMBERS, SPECS
 
-from runtime.errors import BrokerLostError, BusyError, GuestLostError, InfrastructureError, SandboxError, StartError
+from runtime.errors import (
+    BrokerLostError,
+    BusyError,
+    GuestLostError,
+    InfrastructureError,
+    SandboxError,
+    StartError,
+    StarvedError,
+)
 from runtime.sandbox import CallResult, CallStatus
 from runtime.sessions.session import LiveSession
 from runtime.sessions.starts import SessionStarts
@@ -98,7 +106,8 @@ def test_a_sandbox_that_does_not_start_says_nothing_about_the_program(
 
 
 STOPPED = [
-    InfrastructureError("other work used the CPUs"),
+    StarvedError("other work used the CPUs"),
+    InfrastructureError("no usage report"),
     StartError("the session must move to another place"),
     BrokerLostError("the broker is gone"),
     BusyError("no sandbox was free"),
