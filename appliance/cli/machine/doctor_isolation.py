@@ -23,7 +23,7 @@ from runtime.backends import describe
 from runtime.broker import BrokerWelcome, ask
 from runtime.conformance import LIMITS, TAKES_SNAPSHOTS, CheckOutcome, CheckResult, chosen, conform
 from runtime.conformance import ConformanceCheck as Conformance
-from runtime.errors import RefusedError, SandboxError
+from runtime.errors import BusyError, RefusedError, SandboxError
 from runtime.profile import BackendName
 from runtime.sandbox import CallResult, CallStatus
 from runtime.sessions import Sessions
@@ -55,6 +55,9 @@ def isolation(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     runtime = runtime_settings(settings, settings.data)
     try:
         running = _running(broker_socket(settings, settings.data), configured=settings.sandbox.broker is not None)
+    except BusyError as error:
+        yield undecided("broker", str(error))
+        return
     except RefusedError as error:
         yield failed("broker", str(error), f"{error.hint.rstrip('.')}; {BROKER_LOGS}")
         return
