@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 CALL_CHARS = 400
-PRUNE_SECONDS = 3_600.0
-"""Time limit for the daemon's answer, in seconds: it rewrites every rollout that it drops."""
 
 app = typer.Typer(help="List and show the model's attempts.", no_args_is_help=True)
 
@@ -143,6 +141,8 @@ def _answer(one: RolloutView) -> str:
 
 
 NIGHTS = 30
+PRUNE_SECONDS = 3_600.0
+"""Time limit for the daemon's answer, in seconds: it rewrites every rollout that it drops."""
 
 
 @prints
