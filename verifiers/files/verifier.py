@@ -175,12 +175,15 @@ def _place(sandbox: Sandbox, folder: str, submitted: dict[str, SubmittedFile], m
 
 
 def _rewarded(sandbox: Sandbox, submitted: dict[str, SubmittedFile], test: ForeignTest) -> float | None:
-    """Runs a third-party test on the submitted files; returns the score that it wrote, between 0 and 1, or None."""
+    """Runs a third-party test on the submitted files; returns the score that it wrote, between 0 and 1, or None. Raises
+    StarvedError if the machine is too busy."""
     _place(sandbox, "/work", submitted, test.files)
     try:
-        sandbox.exec(test.command, seconds=test.seconds, patience=LAST_PATIENCE)
+        ran = sandbox.exec(test.command, seconds=test.seconds, patience=LAST_PATIENCE)
     except BadRequestError:
         return None
+    if ran.status is CallStatus.TIMEOUT:
+        late(ran, test.seconds)
     for path in test.rewards:
         try:
             written = sandbox.read(f"/work/{path}", max_bytes=REWARD_BYTES)
