@@ -13,7 +13,7 @@ class CheckGrade(StrEnum):
     OK = "ok"
     WARNING = "warning"
     FAILED = "failed"
-    UNDECIDED = "too busy"
+    UNDECIDED = "busy"
     """Not looked at, because the machine is too busy."""
 
 
