@@ -27,7 +27,7 @@ from curriculum.own.rows import OwnRow
 from curriculum.separation.index import SeparationIndex
 from curriculum.separation.rules import Check, Match
 from curriculum.worlds.world import World
-from runtime.errors import InfrastructureError
+from runtime.errors import MACHINE_ERRORS, InfrastructureError
 from runtime.sandbox import Priority, SessionPool
 from verifiers.contract.spec_data import first_fault
 
@@ -88,6 +88,8 @@ def solved(pool: SessionPool, one: HarborRow) -> OwnRow:
             answer = world.submission()
     except CurriculumError as error:
         raise RowError(f"its solution cannot run here: {error}") from None
+    except MACHINE_ERRORS:
+        raise
     except InfrastructureError as error:
         raise RowError(f"its solution failed to run: {error}") from None
     end = _END.search(said)

@@ -30,7 +30,7 @@ from curriculum.contract.environment import Environment, NeedsPackages, NeedsUse
 from curriculum.contract.errors import CurriculumError
 from curriculum.worlds.guest import STATE_BYTES
 from curriculum.worlds.tool_schema import fault_of, printable
-from runtime.errors import InfrastructureError, LimitError
+from runtime.errors import InfrastructureError, LimitError, StarvedError
 from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, Priority, Session, SessionPool, Tier, Usage
 
 TEXT_BYTES = 12_000
@@ -236,6 +236,10 @@ class World(ClosesOnExit):
     def _require_ran(self, result: CallResult, what: str) -> None:
         if result.status is CallStatus.CALLS:
             raise LimitError(f"a world of {self.environment.name}: {result.error}")
+        if result.status is CallStatus.EXPIRED:  # wall clock, which nobody in the world can use up alone
+            why = result.error or "its sandbox has expired"
+            self._origin._broken = self._origin._broken or why
+            raise StarvedError(f"a world of {self.environment.name} ended: {why}", hint="Try it again.")
         if result.status is not CallStatus.OK:
             raise self._breaks(f"{what} ended with {result.status.value}: {result.error}")
 

@@ -74,6 +74,10 @@ class SelfTestReport(PolicyRecord):
     """Verifier kinds that judged and therefore had to be tested."""
     untested: tuple[str, ...]
     """Verifiers without cases, or with a case that got no verdict."""
+    missing: int = 0
+    """Number of cases that got no verdict."""
+    why: str = ""
+    """Reason for the first of them."""
     attacks: int
     accepted: int
     controls: int

@@ -2,8 +2,8 @@
 
 Invariants: nothing of the place in which the files were made takes part, only their text and mode. Each command has its
 own sandbox with the declared files and the spec's additions. Results are compared outside the sandbox, so no file can
-tamper with the judge; a command that crashes its sandbox has failed. The score of a foreign test is evidence and never
-a pass.
+tamper with the judge; a command that crashes its sandbox has failed. A command is limited by its own time, and a
+sandbox that does not start decides nothing. The score of a foreign test is evidence and never a pass.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import time
 from collections.abc import Iterable
 from contextlib import closing
 
-from runtime.errors import BadRequestError, InfrastructureError
+from runtime.errors import BadRequestError, GuestLostError, StarvedError
 from runtime.sandbox import CallStatus, ExecResult, Limits, Priority, Sandbox, SessionPool
 from verifiers.boxes.conductor import ConductorParts
+from verifiers.boxes.late import HINT, late
+from verifiers.boxes.own_time import LAST_PATIENCE
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip, escaped
 from verifiers.contract.verdict import FOREIGN_REWARD, Ground, Judgement, Verdict
@@ -23,16 +25,11 @@ from verifiers.files.kind import FILES
 from verifiers.files.spec import CommandCondition, FilesSpec, ForeignTest, PlacedFile, SubmittedFile, read, same_lines
 
 LIMITS = Limits(
-    call_seconds=600.0, memory_mib=512, work_mib=64, output_bytes=1 << 18, cpu_seconds=600.0, life_seconds=1200.0
+    call_seconds=600.0, memory_mib=512, work_mib=64, output_bytes=1 << 18, cpu_seconds=600.0, life_seconds=7200.0
 )
 REWARD_BYTES = 4_096
 FOLDER = "/work/files"
-ENDED = {
-    CallStatus.TIMEOUT: Ground.TIMEOUT,
-    CallStatus.CPU: Ground.TIMEOUT,
-    CallStatus.EXPIRED: Ground.TIMEOUT,
-    CallStatus.MEMORY: Ground.MEMORY,
-}
+ENDED = {CallStatus.CPU: Ground.TIMEOUT, CallStatus.MEMORY: Ground.MEMORY}
 
 
 def conductor(parts: ConductorParts) -> FilesVerifier:
@@ -126,7 +123,7 @@ class FilesVerifier:
                 _place(sandbox, FOLDER, submitted, command.files)
                 try:
                     return _failure(sandbox, FOLDER, command, seconds)
-                except InfrastructureError:
+                except GuestLostError:
                     continue
         return _refuted(f"`{_shown(command)}` crashed its sandbox twice")
 
@@ -135,12 +132,18 @@ class FilesVerifier:
 
 
 def _failure(sandbox: Sandbox, folder: str, condition: CommandCondition, seconds: float) -> Judgement | None:
-    """Runs one command and returns its failure, or None. Raises InfrastructureError if the sandbox is lost."""
+    """Runs one command and returns its failure, or None. Raises GuestLostError if the sandbox is lost, StarvedError if
+    the machine is too busy."""
     shown = _shown(condition)
     try:
-        ran = sandbox.exec(condition.command, stdin=condition.stdin.encode(), cwd=folder, seconds=seconds)
+        stdin = condition.stdin.encode()
+        ran = sandbox.exec(condition.command, stdin=stdin, cwd=folder, seconds=seconds, patience=LAST_PATIENCE)
     except BadRequestError as error:
         return _refuted(f"`{shown}` cannot be run: {clip(str(error), 80)}")
+    if ran.status is CallStatus.TIMEOUT:
+        return Judgement(Ground.TIMEOUT, f"`{shown}` {late(ran, seconds)}", _said(ran))
+    if ran.status is CallStatus.EXPIRED:
+        raise StarvedError("the sandbox ended at its wall-clock limit", hint=HINT)
     if ran.status is not CallStatus.OK:
         ground = ENDED.get(ran.status, Ground.REFUTED)
         return Judgement(ground, f"`{shown}` ended with {ran.status.value}", _said(ran))
@@ -172,12 +175,15 @@ def _place(sandbox: Sandbox, folder: str, submitted: dict[str, SubmittedFile], m
 
 
 def _rewarded(sandbox: Sandbox, submitted: dict[str, SubmittedFile], test: ForeignTest) -> float | None:
-    """Runs a third-party test on the submitted files; returns the score that it wrote, between 0 and 1, or None."""
+    """Runs a third-party test on the submitted files; returns the score that it wrote, between 0 and 1, or None. Raises
+    StarvedError if the machine is too busy."""
     _place(sandbox, "/work", submitted, test.files)
     try:
-        sandbox.exec(test.command, seconds=test.seconds)
+        ran = sandbox.exec(test.command, seconds=test.seconds, patience=LAST_PATIENCE)
     except BadRequestError:
         return None
+    if ran.status is CallStatus.TIMEOUT:
+        late(ran, test.seconds)
     for path in test.rewards:
         try:
             written = sandbox.read(f"/work/{path}", max_bytes=REWARD_BYTES)

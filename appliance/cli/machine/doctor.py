@@ -61,7 +61,8 @@ class DoctorDocument(FrozenModel):
 
 
 def run(settings: Settings, *, selftest: bool) -> Output[DoctorDocument]:
-    """Runs every check of `assay doctor`, and shows each to a person; exit code 5 if one failed."""
+    """Runs every check of `assay doctor`, and shows each to a person; exit code 5 if one failed, 6 if the machine was
+    too busy for one."""
     checks: list[DoctorCheck] = []
     for check in examine(settings, selftest=selftest):
         checks.append(check)
@@ -69,8 +70,11 @@ def run(settings: Settings, *, selftest: bool) -> Output[DoctorDocument]:
             _show(check)
     broken = [check.name for check in checks if check.grade is CheckGrade.FAILED]
     warned = sum(check.grade is CheckGrade.WARNING for check in checks)
+    unseen = [check.name for check in checks if check.grade is CheckGrade.UNDECIDED]
     said = f"failed: {', '.join(broken)}" if broken else f"model code can be run safely here; {warned} warnings"
-    code = ExitCode.INFRASTRUCTURE if broken else ExitCode.OK
+    if unseen and not broken:
+        said = f"too busy to look at: {', '.join(unseen)}; nothing failed; {warned} warnings"
+    code = ExitCode.INFRASTRUCTURE if broken else ExitCode.BUSY if unseen else ExitCode.OK
     return Output(DoctorDocument(sound=not broken, checks=tuple(checks)), said, code)
 
 
@@ -79,6 +83,7 @@ def _show(check: DoctorCheck) -> None:
         CheckGrade.OK: typer.colors.GREEN,
         CheckGrade.WARNING: typer.colors.YELLOW,
         CheckGrade.FAILED: typer.colors.RED,
+        CheckGrade.UNDECIDED: typer.colors.YELLOW,
     }
     grade = typer.style(f"{check.grade:<8}", fg=colours[check.grade])
     typer.echo(grade, nl=False)

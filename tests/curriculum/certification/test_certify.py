@@ -27,6 +27,7 @@ from curriculum.own.taskset import OwnContent, OwnTaskset
 from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS
 from curriculum.sealed import TaskStream
 from curriculum.worlds.tool_schema import fault_of
+from runtime.errors import MACHINE_ERRORS, SandboxError
 from runtime.sandbox import Session, SessionPool
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
@@ -245,6 +246,18 @@ def test_worlds_that_begin_unequally_are_told(pool: SessionPool) -> None:
     [fault] = try_worlds([of_world("one by chance")], {"one by chance": BY_CHANCE}, pool)
     assert "differs from one start to the next" in fault
     all_are_closed(pool)
+
+
+@pytest.mark.parametrize("error", MACHINE_ERRORS)
+def test_an_error_of_the_machine_is_no_fault_of_a_world(
+    pool: SessionPool, monkeypatch: pytest.MonkeyPatch, error: type[SandboxError]
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error("no sandbox is ready")
+
+    monkeypatch.setattr(Sessions, "open", fails)
+    with pytest.raises(error):
+        try_worlds([of_world("counter")], TOYS, pool)
 
 
 def test_a_world_that_another_one_reaches_is_told(pool: SessionPool) -> None:
