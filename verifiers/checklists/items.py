@@ -102,20 +102,31 @@ def in_part(found: int, asked: int) -> bool:
     return asked > 1 and 2 * found >= asked
 
 
-def _amount(item: spec.CountItem | spec.OccurrencesItem, found: int, what: str) -> ItemFinding:
-    holds = (item.least or 0) <= found and (item.most is None or found <= item.most)
-    half = not holds and in_part(found, item.least or 0) and (item.most is None or found <= item.most)
-    return finding(item, holds, f"{found} {what}, required: {amount(item.least, item.most)}", half=half, found=found)
+def _amount(item: spec.CountItem | spec.OccurrencesItem, found: int, what: str, padding: int = 0) -> ItemFinding:
+    own = found - padding
+    holds = (item.least or 0) <= own and (item.most is None or found <= item.most)
+    half = not holds and in_part(own, item.least or 0) and (item.most is None or found <= item.most)
+    reason = f"{found} {what}{_padded(padding)}, required: {amount(item.least, item.most)}"
+    return finding(item, holds, reason, half=half, found=found)
+
+
+def _padded(padding: int) -> str:
+    return f", {padding} of them repetition" if padding else ""
 
 
 def _count(item: spec.CountItem, document: Document) -> ItemFinding:
-    return _amount(item, COUNTED[item.of](document), item.of.replace("_", " "))
+    padding = len(document.repeated) if item.of == "words" else 0
+    return _amount(item, COUNTED[item.of](document), item.of.replace("_", " "), padding)
 
 
 def _length(item: spec.LengthItem, document: Document) -> ItemFinding:
-    found = COUNTED["words"](document) if item.unit == "words" else character_count(document.prose)
-    grade = band(found, item.target, item.tolerance, item.fall)
-    reason = f"{found} {item.unit}, required: {item.target} within {item.tolerance:.0%}"
+    """Grades a length: all words count towards too long a text, but repetition does not fill one that is too short."""
+    if item.unit == "words":
+        found, padding = COUNTED["words"](document), len(document.repeated)
+    else:
+        found, padding = character_count(document.prose), sum(len(word) + 1 for word in document.repeated)
+    grade = min(band(length, item.target, item.tolerance, item.fall) for length in (found, max(0, found - padding)))
+    reason = f"{found} {item.unit}{_padded(padding)}, required: {item.target} within {item.tolerance:.0%}"
     return ItemFinding(item.name, grade, reason, {"found": found})
 
 

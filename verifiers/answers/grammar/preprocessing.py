@@ -14,15 +14,11 @@ from collections.abc import Collection
 from fractions import Fraction
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.nodes import Symbol
+from verifiers.answers.grammar.nodes import Constant, Symbol, walk
 from verifiers.answers.grammar.number_words import number_in_words
-from verifiers.answers.grammar.rational import rational
-from verifiers.answers.grammar.tokens import MAX_DIGITS
 from verifiers.answers.grammar.values import BaseNumber, Choice, Listing, Quantity, Ratio, Scalar, TextAnswer, Value
 from verifiers.answers.grammar.vocabulary import CUSTOMARY, EXTENDED, GREEK_NAMES, SHORT_WORDS, WORD_PARTS
 
-BLANK_GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?: [0-9]{3})+(?:\.[0-9]+)?")
-DECIMAL_COMMA = re.compile(r"[+-]?(?:0|[1-9][0-9]*),(?:[0-9]{1,2}|[0-9]{4,12})|[+-]?0,[0-9]{3}")
 TIMES = re.compile(r"(?<=[0-9])\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 SMALL_DIGITS = re.compile(r"[0-9a-z]+_(?:[0-9]{1,2}|\{[0-9]{1,2}\})")
 HEXADECIMAL = re.compile(r"[A-F][0-9A-F]+_(?:16|\{16\})")
@@ -41,6 +37,22 @@ _PAIR = r"[(\[][^()\[\],]*,[^()\[\],]*[)\]]"
 UNION = re.compile(rf"({_PAIR})\s*(?:U|\\(?:text|mathrm|textbf|mathbf)\{{\s*U\s*\}})\s*(?=(?:\\left\s*)?{_PAIR})")
 MEASURE = re.compile(r"(?<![A-Za-z\\])m\s*\\angle")
 TO = re.compile(r"(?<!\s)\s+to\s+|(?<!\s)\s*\\text\{\s*to\s*\}\s*")
+
+_DEGREE = r"(?:\^\s*(?:\{\s*\\circ\s*\}|\\circ)|\\degree|degrees?\b|deg\b)"
+_PRIME = r"(?:'|\^\s*(?:\{\s*\\prime\s*\}|\\prime))"
+PARTS_OF_DEGREE = re.compile(
+    rf"""(?<![0-9.])([0-9]{{1,4}})\s*{_DEGREE}\s*,?\s*([0-9]{{1,2}})\s*(?:{_PRIME}(?!')|min(?:utes?)?\b|arcmin\b)
+    (?:\s*,?\s*([0-9]{{1,2}}(?:\.[0-9]{{1,9}})?)\s*(?:\"|{_PRIME}\s*{_PRIME}|\^\{{\\prime\s*\\prime\}}|sec(?:onds?)?\b|arcsec\b))?""",
+    re.VERBOSE,
+)
+"""An angle in degrees, minutes and seconds: `45^\\circ 30' 15''`."""
+DOLLAR_SIGN = re.compile(r"^(-?)\s*(?:US|U\.S\.|\\(?:text|mathrm)\{\s*US\s*\})\s*\\?\$")
+CURRENCY_CODE = re.compile(
+    r"^(-?)\s*(?:\\(?:text|mathrm)\{\s*)?(USD|EUR|GBP|JPY|INR|Rs\b\.?)(?:\s*\})?\s*(?=\.?[0-9])(?P<rest>[^A-Za-z]*)$"
+)
+NAMED_TWICE = re.compile(r"^(-?\s*\\?\$[0-9. ]*)\s*USD$")
+UNIT_IN_BRACKETS = re.compile(r"(?<=[0-9\s}])\[\s*((?:[A-Za-z/^*. {}0-9-]|\\[A-Za-z]+\s*)+)\s*\]$")
+OVER_NUMBER_I = re.compile(r"(?<![0-9.^/])([0-9]+)\s*/\s*([0-9]+)\s*\*?\s*i(?![A-Za-z(])")
 
 LOOKED_AT = 120
 """Characters at the end of a text searched for a declaration of its parameter."""
@@ -65,20 +77,22 @@ EVERYWHERE = re.compile(
     re.VERBOSE,
 )
 DEFINED = re.compile(r"[A-Za-z]\s*\(\s*([a-z])\s*\)\s*=")
-LETTERS = re.compile(r"\(?[A-Z]\)?(?:\s*(?:,\s*and\b|[,;&]|\band\b|\\text\{\s*and\s*\})\s*\(?[A-Z]\)?)+")
+_LABEL = r"[(\"'\[]?[A-Z][)\"'\]]?"
+LETTERS = re.compile(rf"{_LABEL}(?:\s*(?:,\s*and\b|[,;&]|\band\b|\\text\{{\s*and\s*\}})\s*{_LABEL})+")
 CHOSEN = re.compile(r"[A-Z]{2,12}")
 
 
-def preprocessed(text: str, expected: Value | None, *, listed: bool = False) -> str:
-    """Rewrites everyday notations for the parser: `1 000`, `3 x 10^8`, `FF_{16}`, `0,5`, `where k is an integer`.
-    `listed`: another comma or semicolon followed in the answer. Raises GrammarError for a comma that may separate two
-    answers where one is expected: `5,0` for 5."""
-    if BLANK_GROUPS.fullmatch(text):
-        return text.replace(" ", "")
-    if isinstance(expected, Scalar | Quantity) and DECIMAL_COMMA.fullmatch(text):
-        if listed or _may_be_two(text, expected):
-            raise GrammarError("a comma that may separate two answers: write a decimal point")
-        return text.replace(",", ".")
+def preprocessed(text: str, expected: Value | None) -> str:
+    """Rewrites everyday notations for the parser: `3 x 10^8`, `FF_{16}`, `where k is an integer`."""
+    if "'" in text or '"' in text or "min" in text or "prime" in text:
+        text = PARTS_OF_DEGREE.sub(_degrees, text)
+    if "$" in text or CURRENCY_CODE.match(text):
+        text = NAMED_TWICE.sub(r"\1", DOLLAR_SIGN.sub(r"\1\\$", text))
+        text = CURRENCY_CODE.sub(_currency_last, text)
+    if isinstance(expected, Quantity) and "]" in text:
+        text = UNIT_IN_BRACKETS.sub(r" \1", text)
+    if isinstance(expected, Scalar) and "i" in text and Constant("i") in walk(expected.of):
+        text = OVER_NUMBER_I.sub(r"\\frac{\1}{\2}i", text)
     if "\\begin" in text:
         text = ARRAY.sub(_bracketed, text)
     if "angle" in text:
@@ -106,16 +120,19 @@ def _bracketed(array: re.Match[str]) -> str:
     return f"\\begin{{{name}}}{array['rows']}\\end{{{name}}}"
 
 
-def _may_be_two(text: str, expected: Scalar | Quantity) -> bool:
-    """True if the comma of a text such as `5,0` may separate two answers. This is so if only zeros follow, or one side
-    alone is the expected number."""
-    before, _, behind = text.partition(",")
-    if not behind.strip("0") or len(before) > MAX_DIGITS:
-        return True
-    try:
-        return rational(expected.of) in (Fraction(before), Fraction(behind))
-    except GrammarError:
-        return False
+def _degrees(angle: re.Match[str]) -> str:
+    """Rewrites an angle in degrees, minutes and seconds as a fraction of degrees. Raises GrammarError for 60 minutes or
+    more."""
+    minutes, seconds = Fraction(angle[2]), Fraction(angle[3] or 0)
+    if minutes >= 60 or seconds >= 60:
+        raise GrammarError("minutes or seconds of an angle from 60 on")
+    value = Fraction(angle[1]) + minutes / 60 + seconds / 3600
+    return rf"\frac{{{value.numerator}}}{{{value.denominator}}}^\circ "
+
+
+def _currency_last(amount: re.Match[str]) -> str:
+    """Rewrites `USD 5` as `5 USD`."""
+    return f"{amount[1]}{amount['rest'].strip()} {'INR' if amount[2].startswith('Rs') else amount[2]}"
 
 
 def _declared(text: str) -> str:
@@ -151,7 +168,8 @@ def several_choices(text: str, expected: Value | None) -> Value | None:
             plain = len(wanted) == len(items) == len(set(wanted)) and all(
                 len(name) == 1 and name.isupper() for name in wanted
             )
-            letters = _letters(text) or (list(text) if CHOSEN.fullmatch(text) else [])
+            bare = unmarked(text) if plain else text
+            letters = _letters(bare) or (list(bare) if CHOSEN.fullmatch(bare) else [])
             if plain and letters and len(set(letters)) == len(letters):
                 return Listing(tuple(Scalar(Symbol(letter)) for letter in letters))
         case TextAnswer(word) if 2 < len(word) < 9 and set(word) <= set("abcdefgh") and sorted(set(word)) == list(word):
@@ -278,6 +296,12 @@ def boxed(text: str) -> str:
 MAX_WORDS = 300
 """Maximum length of a text answer, in characters."""
 CHOICE = re.compile(r"(?:(?:option|choice|answer)\s*)?(?:\(\s*([a-z])\s*\)|([a-z])\s*\)?)", re.IGNORECASE)
+CALLED = re.compile(
+    r"(?:the\s+)?(?:correct\s+|final\s+)?(?:option|choice|answer|alternative)s?(?:\s+(?:is|are)\b)?\s*[:=]?\s*",
+    re.IGNORECASE,
+)
+MARKS = {"(": ")", "[": "]", "{": "}", "<": ">", '"': '"', "'": "'", "`": "`", "*": "*", "_": "_"}
+"""Signs around the label of a choice, or around a list of labels."""
 USUAL = frozenset("abcd")
 """Labels that are also written in lower case without brackets."""
 WORD_LETTERS = re.compile(r"[^\W\d_]+(?:[ \t\n]+[^\W\d_]+)*")
@@ -298,13 +322,28 @@ def choice(text: str, *, upright: bool = False, expected: Choice | None = None) 
     r"""Returns the label of a choice written `(A)`, `A)` or `Option B`; None for other texts. A lower-case letter needs
     an expected choice. `upright`: the text stood within `\text`. A lower-case letter alone is a label only from a to d,
     or if the expected label is marked as one: `r` is another symbol than `R`, and `e` is Euler's number."""
-    found = CHOICE.fullmatch(text)
+    found = CHOICE.fullmatch(text if expected is None else unmarked(text))
     if found is None:
         return None
     label = found[1] or found[2]
     marked = upright or len(text) > 1
     folds = len(text) > 4 if expected is None else marked or expected.marked or label in USUAL
     return Choice(label.upper(), marked) if folds or label.isupper() else None
+
+
+def unmarked(text: str) -> str:
+    """Strips signs and words around the label of a choice: `{B}`, `"B"`, `B:`, `Answer: [B]`."""
+    text = text.replace("\\{", "{").replace("\\}", "}")
+    called = CALLED.match(text)
+    bare = text[called.end() :] if called and called.end() < len(text) else text
+    for _ in range(MAX_WRAPPERS):
+        inner = bare[:-1] if bare[-1:] in (".", ":", "]") and MARKS.get(bare[:1]) != bare[-1:] else bare
+        if len(inner) > 2 and MARKS.get(inner[0]) == inner[-1]:
+            inner = inner[1:-1]
+        if inner == bare:
+            break
+        bare = inner.strip()
+    return bare
 
 
 def folded(text: str) -> TextAnswer:

@@ -27,6 +27,8 @@ PAIRS = {
     "|open": ("|close", "abs"),
 }  # fmt: skip
 """Opening bracket: (closing bracket, function of the content)."""
+GROUPS = {"[": ("]", None), "\\{": ("\\}", None)}
+"""Brackets that only group in answers, where no list, interval or set can stand: `2[a+b]`."""
 
 
 def number(reader: Reader) -> Expression:
@@ -40,7 +42,7 @@ def number(reader: Reader) -> Expression:
 
 def bracketed(reader: Reader) -> Expression:
     opening = reader.take().text
-    closing, function = PAIRS[opening]
+    closing, function = (PAIRS | GROUPS)[opening]
     node = reader.up_to(closing, reader.sum, bars=1 if opening == "|" else 0)
     return FunctionCall(function, (node,)) if function else node
 

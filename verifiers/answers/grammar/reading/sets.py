@@ -1,7 +1,7 @@
 r"""Brackets of answers: points, intervals, sets with their members or condition, sets of numbers.
 
 A pair in round brackets is read by its context (infinity, a union, `x \in`), then by the `Hint`, and otherwise as a
-point. Square brackets around two numbers are an interval, around any other count a tuple.
+point. Square brackets around two numbers are an interval, around more a tuple, around one a group.
 """
 
 from __future__ import annotations
@@ -44,7 +44,15 @@ def number_set(reader: Reader) -> v.Value:
 
 
 def square_bracket(reader: Reader) -> v.Value:
-    """Reads a value that begins with a square bracket: an interval, a list, or the rows of a matrix."""
+    """Reads a value that begins with a square bracket: an interval, a list, the rows of a matrix, or an expression."""
+    if reader.at("[") and not has_items(reader) and reader.hint.square_pair != "tuple":
+        restore = reader.saved()
+        try:
+            return scalar(reader)
+        except TooLargeError:
+            raise
+        except GrammarError:
+            restore()
     outer = reader.hint
     opening = reader.take().text
     if opening == "[" and reader.at("["):
@@ -130,6 +138,8 @@ def _closed(reader: Reader, opening: str, found: list[v.Value]) -> v.Value:
             return v.Interval(low, high, closed_low, closed_high)
     if pair not in ("()", "[]"):
         raise reader.error("mismatched brackets")
+    if pair == "[]" and len(found) == 1 and isinstance(found[0], v.Quantity | v.BaseNumber):
+        return found[0]
     if pair == "[]" and all(isinstance(item, v.Tuple) for item in found):
         rows = [item.items for item in found if isinstance(item, v.Tuple)]
         entries = [[entry.of for entry in row if isinstance(entry, v.Scalar)] for row in rows]
