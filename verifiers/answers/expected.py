@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 
-from verifiers.answers.grammar.preprocessing import MONTHS, unwrapped
+from verifiers.answers.grammar.preprocessing import unwrapped
 from verifiers.answers.grammar.tokens import plain
-from verifiers.answers.grammar.values import Scalar, TextAnswer, Value
+from verifiers.answers.grammar.values import RelationValue, Scalar, TextAnswer, Value
 from verifiers.answers.grammar.vocabulary import CUSTOMARY, EXTENDED, GREEK_NAMES
+from verifiers.answers.grammar.words import MONTHS
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
 
@@ -24,9 +25,31 @@ FEW_WORDS = 2
 """Words of a name that may hold a number, `Apollo 11`."""
 
 
+SQUARE = re.compile(r"(?<![A-Za-z\\}])\[((?:[^\[\],;]|\[[^\[\]]*\])*)\]")
+INSIDE = re.compile(r"\{[^{}]*\}|\([^()]*\)|\[[^\[\]]*\]")
+
+
+def _integer_part(text: str) -> str:
+    """Returns a group in square brackets that may be an integer part, `[n/2]`; empty if there is none. A sum in square
+    brackets, or a number, is a group."""
+    for group in SQUARE.finditer(text.replace("\\left", "").replace("\\right", "")):
+        content, before = group[1].strip(), ""
+        while content != before:
+            content, before = INSIDE.sub("", content), content
+        if not re.search(r"[+-]", content[1:]) and not content.isdigit():
+            return group.group()
+    return ""
+
+
 def refuse_misread(text: str, expected: Value, *, named: bool) -> None:
     """Raises SpecError for an expected answer that is probably misread. `named`: the spec names its symbols, so letters
     are meant as such."""
+    bracket = _integer_part(text) if "[" in text and isinstance(expected, Scalar | RelationValue) else ""
+    if bracket:
+        raise SpecError(
+            f"{escaped(bracket)!r} may be an integer part or a group",
+            hint="Write \\lfloor and \\rfloor, or round brackets.",
+        )
     match expected:
         case Scalar() if not named:
             found = NUMBER_AND_WORD.fullmatch(unwrapped(plain(text))[0])

@@ -62,4 +62,5 @@ class AnswerVerifier:
 
 def _is_plain(spec: AnswerSpec) -> bool:
     """True if a spec expects an integer and nothing else about it, so that digits decide without the grammar."""
-    return DIGITS.fullmatch(spec.expected) is not None and not (spec.absolute or spec.relative)
+    named = spec.notation == "plain" or spec.variables is not None
+    return DIGITS.fullmatch(spec.expected) is not None and not (spec.absolute or spec.relative or named)

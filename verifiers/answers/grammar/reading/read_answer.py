@@ -48,17 +48,7 @@ from verifiers.answers.grammar.nodes import symbols
 from verifiers.answers.grammar.notation import ANSWERS as NOTATION
 from verifiers.answers.grammar.number_words import number_in_words
 from verifiers.answers.grammar.numerals import Commas, plain_digits
-from verifiers.answers.grammar.preprocessing import (
-    MAX_TRAILING,
-    certain_words,
-    choice,
-    digits_first,
-    folded,
-    loose_words,
-    preprocessed,
-    several_choices,
-    unwrapped,
-)
+from verifiers.answers.grammar.preprocessing import MAX_TRAILING, digits_first, preprocessed, unwrapped
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.grammar.reader import Context, Hint, Reader
 from verifiers.answers.grammar.reading.items import answer
@@ -68,6 +58,7 @@ from verifiers.answers.grammar.tokens import MAX_CHARACTERS, plain
 from verifiers.answers.grammar.traverse import comparisons, expressions, values
 from verifiers.answers.grammar.units import UNIT_NAMES
 from verifiers.answers.grammar.values import ChemicalFormula
+from verifiers.answers.grammar.words import certain_words, choice, folded, loose_words, several_choices
 
 MAX_LENGTH = 120
 ELEMENTS = re.findall(

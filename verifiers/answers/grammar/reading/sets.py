@@ -28,6 +28,9 @@ def empty_set(reader: Reader) -> v.Value:
 def number_set(reader: Reader) -> v.Value:
     r"""Reads the sign of a set of numbers, `\mathbb{Z}`, `\mathbb{N}_0` or `\mathbb{R}^+`."""
     name = reader.take().text[-1]
+    part = _half(reader, name)
+    if part is not None:
+        return part
     if reader.accept("^"):
         braced = reader.accept("{")
         sign = reader.take().text
@@ -41,6 +44,24 @@ def number_set(reader: Reader) -> v.Value:
             raise reader.error("a set of numbers with a subscript")
         return v.NumberSet("N0")
     return v.NumberSet(cast("v.NumberSetName", name))
+
+
+HALVES = {">": (True, False), ">=": (True, True), "<": (False, False), "<=": (False, True)}
+
+
+def _half(reader: Reader, name: str) -> v.Value | None:
+    r"""Reads the condition of `\mathbb{R}_{\ge 0}` or `\mathbb{Z}^{> 0}`; None if none comes next."""
+    texts = reader.texts(5)
+    if texts[:1] not in (["_"], ["^"]) or texts[1] != "{" or texts[3:] != ["0", "}"] or texts[2] not in HALVES:
+        return None
+    above, closed = HALVES[texts[2]]
+    if name not in "ZR" or (name == "Z" and not above):
+        raise reader.error("a part of a set of numbers")
+    reader.index += 5
+    if name == "Z":
+        return v.NumberSet("N0" if closed else "N")
+    infinity = v.Infinity(1 if above else -1)
+    return v.Interval(ZERO, infinity, closed, False) if above else v.Interval(infinity, ZERO, False, closed)
 
 
 def square_bracket(reader: Reader) -> v.Value:
