@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from verifiers.answers.grammar.numerals import Decimals
 from verifiers.checklists import citations, spec, structure
 from verifiers.checklists.document import NARROW, SIGNS, Document, ItemFinding, finding, listed, same_address
 from verifiers.checklists.facts import Facts, document_numbers, is_two_of_prose, source_facts
@@ -17,7 +18,7 @@ from verifiers.checklists.hollow import is_gap
 from verifiers.checklists.item_types import amount
 from verifiers.checklists.markdown import ADDRESS, PROSE, STRUCK_HTML
 from verifiers.checklists.numerals.fact_figures import figure, figures, mark_of
-from verifiers.checklists.numerals.numbers import Decimals, Figure, WrittenNumber, decimals_of, numbers_in
+from verifiers.checklists.numerals.numbers import Figure, WrittenNumber, decimals_of, numbers_in
 from verifiers.checklists.words.characters import bare, plain, script_of, spaced_out, visible, whole_words
 from verifiers.checklists.words.prose import sentences, word_count, words
 from verifiers.contract.text import escaped

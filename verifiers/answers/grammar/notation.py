@@ -18,7 +18,8 @@ from fractions import Fraction
 from verifiers.answers.grammar import vocabulary as known
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import Expression, FunctionCall, Negation, Number, Power, Sum, Symbol, children
-from verifiers.answers.grammar.tokens import MAX_DIGITS, Lexicon, Token, grouped, number
+from verifiers.answers.grammar.numerals import MAX_DIGITS
+from verifiers.answers.grammar.tokens import Lexicon, Token, grouped, number
 
 MAX_BASED = 200
 """Maximum digits of a number with a base."""

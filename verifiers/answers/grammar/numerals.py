@@ -132,7 +132,7 @@ def _one(written: str, commas: Commas, expected: Fraction | None, *, alone: bool
         raise GrammarError(f"{written[:40]} may be one number or several: write {values[0][:40]}, or blanks between")
     # `1000,00` can only be one number: nobody lists `00`.
     sides = () if not simple or alone or behind[0] == "0" < behind else (before,) if before == "0" else (before, behind)
-    if sides and (behind == "0" or expected in map(Fraction, sides)):
+    if sides and (behind == "0" or expected in [Fraction(side) for side in sides]):
         raise GrammarError("a comma that may separate two answers: write a decimal point")
     if ends:
         raise GrammarError("commas within and behind a number: write a decimal point")

@@ -172,7 +172,10 @@ def _findings(text: str, every: Sequence[LeanToken], allowed: frozenset[str]) ->
         for word in code:
             if word.kind is TokenKind.STRING:
                 for braces in IN_BRACES.finditer(word.text):
-                    yield from ((word.start + braces.start() + at, *found) for at, *found in _anywhere(braces.group()))
+                    start = word.start + braces.start()
+                    yield from (
+                        (start + at, found, what, cheat) for at, found, what, cheat in _anywhere(braces.group())
+                    )
     if _swallows(code):
         # A declared symbol may swallow the first letters of a keyword, so search inside words too.
         yield from (

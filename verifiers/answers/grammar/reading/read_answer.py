@@ -176,12 +176,12 @@ def read_answer(
     )
     if "[" in inner and any(isinstance(node, n.FunctionCall) and node.function == "floor" for node in nodes):
         raise GrammarError("square brackets that may be the integer part: write \\lfloor")
-    ends = LISTED.search(text[-MAX_TRAILING:]) is not None
+    listed = LISTED.search(text[-MAX_TRAILING:]) is not None
     found: v.Value | None = None
     first: GrammarError | None = None
     for commas in _commas(inner, expected):
         try:
-            digits = plain_digits(inner, commas, expected=_number(expected), ends=ends)
+            digits = plain_digits(inner, commas, expected=_number(expected), ends=listed)
             tokens = NOTATION.tokens(preprocessed(digits, expected), euler=EULER in nodes)
             read = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
         except TooLargeError:
