@@ -51,7 +51,7 @@ WRITTEN = re.compile(
 )
 RECURRING = re.compile(r"(?<![\w.,'^])([0-9]+),(?=\\(?:overline|bar|dot)\b|\([0-9]+\))")
 SPACED = re.compile(r"(?<=[0-9]),\s+(?=[0-9]{3}(?![0-9]))")
-BEFORE_I = re.compile(r"([0-9]+)/([0-9]+)\s*i(?![A-Za-z(])")
+BEFORE_I = re.compile(r"(?<![0-9])([0-9]+)/([0-9]+)\s*i(?![A-Za-z(])")
 DOT_PRODUCT = re.compile(r"(?<=[0-9])\s*(?:·|⋅|\\cdot)\s*(?=[0-9])")
 
 

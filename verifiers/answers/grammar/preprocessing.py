@@ -35,9 +35,10 @@ TO = re.compile(r"(?<!\s)\s+to\s+|(?<!\s)\s*\\text\{\s*to\s*\}\s*")
 
 _DEGREE = r"(?:\^\s*(?:\{\s*\\circ\s*\}|\\circ)|\\degree|degrees?\b|deg\b)"
 _PRIME = r"(?:'|\^\s*(?:\{\s*\\prime\s*\}|\\prime))"
+_GAP = r"(?:\s|~|\\[,;:\ ])*"
 PARTS_OF_DEGREE = re.compile(
-    rf"""(?<![0-9.])([0-9]{{1,4}})\s*{_DEGREE}\s*,?\s*([0-9]{{1,2}})\s*(?:{_PRIME}(?!')|min(?:utes?)?\b|arcmin\b)
-    (?:\s*,?\s*([0-9]{{1,2}}(?:\.[0-9]{{1,9}})?)\s*(?:\"|{_PRIME}\s*{_PRIME}|\^\{{\\prime\s*\\prime\}}|sec(?:onds?)?\b|arcsec\b))?""",
+    rf"""(?<![0-9.])([0-9]{{1,4}}){_GAP}{_DEGREE}{_GAP},?{_GAP}([0-9]{{1,2}})\s*(?:{_PRIME}(?!')|min(?:utes?)?\b|arcmin\b)
+    (?:{_GAP},?{_GAP}([0-9]{{1,2}}(?:\.[0-9]{{1,9}})?)\s*(?:\"|{_PRIME}\s*{_PRIME}|\^\{{\\prime\s*\\prime\}}|sec(?:onds?)?\b|arcsec\b))?""",
     re.VERBOSE,
 )
 """An angle in degrees, minutes and seconds: `45^\\circ 30' 15''`."""
@@ -45,8 +46,8 @@ DOLLAR_SIGN = re.compile(r"^(-?)\s*(?:US|U\.S\.|\\(?:text|mathrm)\{\s*US\s*\})\s
 CURRENCY_CODE = re.compile(
     r"^(-?)\s*(?:\\(?:text|mathrm)\{\s*)?(USD|EUR|GBP|JPY|INR|Rs\b\.?)(?:\s*\})?\s*(?=\.?[0-9])(?P<rest>[^A-Za-z]*)$"
 )
-NAMED_TWICE = re.compile(r"^(-?\s*\\?\$[0-9. ]*)\s*USD$")
-UNIT_IN_BRACKETS = re.compile(r"(?<=[0-9\s}])\[\s*((?:[A-Za-z/^*. {}0-9-]|\\[A-Za-z]+\s*)+)\s*\]$")
+NAMED_TWICE = re.compile(r"^(-?\s*\\?\$[0-9. ]*)USD$")
+UNIT_IN_BRACKETS = re.compile(r"(?<=[0-9\s}])\[([A-Za-z/^*. {}0-9\\-]+)\]$")
 OVER_NUMBER_I = re.compile(r"(?<![0-9.^/])([0-9]+)\s*/\s*([0-9]+)\s*\*?\s*i(?![A-Za-z(])")
 
 NOT_CONGRUENT = re.compile(r"\\not\s*\\equiv\s*([0-9]{1,2}(?:\s*,\s*[0-9]{1,2})*)\s*\\pmod\{([0-9]{1,2})\}")
@@ -85,6 +86,8 @@ def preprocessed(text: str, expected: Value | None) -> str:
     """Rewrites everyday notations for the parser: `3 x 10^8`, `FF_{16}`, `where k is an integer`."""
     if "'" in text or '"' in text or "min" in text or "prime" in text:
         text = PARTS_OF_DEGREE.sub(_degrees, text)
+    if "dollar" in text:
+        text = re.sub(r"\bUS\s+(?=dollars?\b)", "", text)
     if "$" in text or CURRENCY_CODE.match(text):
         text = NAMED_TWICE.sub(r"\1", DOLLAR_SIGN.sub(r"\1\\$", text))
         text = CURRENCY_CODE.sub(_currency_last, text)

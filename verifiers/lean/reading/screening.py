@@ -196,7 +196,7 @@ def _findings(text: str, every: Sequence[LeanToken], allowed: frozenset[str]) ->
 
 
 IN_BRACES = re.compile(r"\{(?:[^{}\"\\'«»\-/]|-(?![-/])|/(?!-))*\}")
-BRACED = re.compile(rf'"(?:[^"\\{{]|\\.|{IN_BRACES.pattern})*"', re.DOTALL)
+BRACED = re.compile(rf'"(?:[^"\\{{]|\\.|{IN_BRACES.pattern})*+"', re.DOTALL)
 """String that ends at the same place whether its braces contain code or not: no quotation or comment begins in them."""
 
 
