@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from verifiers.answers.grammar.number_words import BELOW_HUNDRED
 from verifiers.answers.grammar.preprocessing import unwrapped
 from verifiers.answers.grammar.tokens import plain
 from verifiers.answers.grammar.values import RelationValue, Scalar, TextAnswer, Value
@@ -59,7 +60,7 @@ def refuse_misread(text: str, expected: Value, *, named: bool) -> None:
                     f"{escaped(word)!r} is not a known unit, and would be read as a product of its letters",
                     hint=f"Write a known unit, or a product as {'*'.join(word)}, or name the symbols in `variables`.",
                 )
-        case TextAnswer(phrase) if _is_sentence(phrase):
+        case TextAnswer(phrase) if _is_sentence(phrase, ends=text.rstrip("$ }").endswith(".")):
             raise SpecError(
                 "the expected answer is a sentence, which no right answer repeats",
                 hint="Write only the answer itself, such as `180`. Compare whole sentences with the kind `exact`.",
@@ -68,8 +69,10 @@ def refuse_misread(text: str, expected: Value, *, named: bool) -> None:
             return
 
 
-def _is_sentence(phrase: str) -> bool:
+def _is_sentence(phrase: str, *, ends: bool) -> bool:
     words = phrase.split()
     if ANNOUNCED.search(phrase) or len(words) > MOST_WORDS:
+        return True
+    if ends and len(words) > FEW_WORDS and not BELOW_HUNDRED.keys().isdisjoint((word,) for word in words):
         return True
     return len(words) > FEW_WORDS and NUMERAL.search(phrase) is not None and not MONTHS.search(phrase)
