@@ -49,6 +49,8 @@ WRITTEN = re.compile(
     |\x20[0-9]{{3}}(?![0-9]|\s*/))+)(?![0-9_])""",
     re.VERBOSE,
 )
+TAKES_DIGITS = re.compile(r"(?:\\(?:[cdt]?frac|sqrt|binom)|[_^])\s*$")
+"""What takes single digits before a blank: `\\frac 1 234`."""
 RECURRING = re.compile(r"(?<![\w.,'^])([0-9]+),(?=\\(?:overline|bar|dot)\b|\([0-9]+\))")
 SPACED = re.compile(r"(?<=[0-9]),\s+(?=[0-9]{3}(?![0-9]))")
 BEFORE_I = re.compile(r"(?<![0-9])([0-9]+)/([0-9]+)\s*i(?![A-Za-z(])")
@@ -104,7 +106,7 @@ def plain_digits(text: str, commas: Commas, *, expected: Fraction | None = None,
             depth += 1 if match["opening"] else -1
             continue
         here = commas if everywhere or not depth else "separate"
-        if " " in match["number"] and re.search(r"(?:[A-Za-z]|[_^])\s*$", text[: match.start()]):
+        if " " in match["number"] and TAKES_DIGITS.search(text[: match.start()][-12:]):
             continue
         pieces += [text[at : match.start()], _one(match["number"], here, expected, alone=everywhere, ends=ends)]
         at = match.end()
