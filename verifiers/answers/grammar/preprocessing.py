@@ -35,7 +35,7 @@ TO = re.compile(r"(?<!\s)\s+to\s+|(?<!\s)\s*\\text\{\s*to\s*\}\s*")
 
 _DEGREE = r"(?:\^\s*(?:\{\s*\\circ\s*\}|\\circ)|\\degree|degrees?\b|deg\b)"
 _PRIME = r"(?:'|\^\s*(?:\{\s*\\prime\s*\}|\\prime))"
-_GAP = r"(?:\s|~|\\[,;:\ ])*"
+_GAP = r"(?:\s|~|\\[,;:\ ]){0,4}"
 PARTS_OF_DEGREE = re.compile(
     rf"""(?<![0-9.])([0-9]{{1,4}}){_GAP}{_DEGREE}{_GAP},?{_GAP}([0-9]{{1,2}})\s*(?:{_PRIME}(?!')|min(?:utes?)?\b|arcmin\b)
     (?:{_GAP},?{_GAP}([0-9]{{1,2}}(?:\.[0-9]{{1,9}})?)\s*(?:\"|{_PRIME}\s*{_PRIME}|\^\{{\\prime\s*\\prime\}}|sec(?:onds?)?\b|arcsec\b))?""",
