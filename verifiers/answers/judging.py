@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from verifiers.answers.algebra.equality import Truth
+from verifiers.answers.algebra.equality import Truth, undecided
 from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.coerce import coerced
 from verifiers.answers.compare import Comparer
 from verifiers.answers.compare_relations import solved
 from verifiers.answers.compare_sets import is_set, only_symbol
 from verifiers.answers.expected import refuse_misread
-from verifiers.answers.format import Tolerance, described, number
+from verifiers.answers.format import described
 from verifiers.answers.forms import refusal
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
 from verifiers.answers.grammar.nodes import Expression, Negation, Number, Power, Product, Sum, symbols
@@ -40,6 +40,7 @@ from verifiers.answers.grammar.values import (
 )
 from verifiers.answers.grammar.vocabulary import FUNCTIONS
 from verifiers.answers.spec import AnswerSpec
+from verifiers.answers.tolerance import Tolerance, number
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground
@@ -195,9 +196,8 @@ def check(spec: AnswerSpec, *, prove: bool) -> None:
     ready = prepared(spec)
     constants = [node for node in expressions(ready.expected) if not symbols(node)]
     try:
-        for node in constants:
-            if ready.comparer.tolerance is not None and (prove or rational(node) is not None):
-                ready.comparer.tolerance.check(node, ready.comparer.scalars)
+        if ready.comparer.tolerance is not None:
+            ready.comparer.tolerance.check(ready.expected, ready.comparer.scalars, prove=prove)
         if not prove:
             for node in constants:
                 rational(node)
@@ -249,11 +249,14 @@ def _judged(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> Finding
         if expected is not ready.expected:
             evidence["expected_read"] = described(expected)
         bare, wanted = coerced(answer, expected, ready.comparer.scalars)
-        left = refusal(bare, wanted, spec.form, sums=spec.notation == "any")
+        near = ready.comparer.tolerance is not None
+        left = refusal(bare, wanted, spec.form, sums=spec.notation == "any", near=near)
         reason = unknown_symbols(bare, wanted, spec.variables) or left
         if reason:
             return Ground.UNFINISHED, reason, evidence
         finding = ready.comparer.compare(answer, expected)
+        if finding.truth is Truth.EQUAL and not _has_values(answer, expected, ready.comparer.scalars):
+            finding = undecided("a part of it is not shown to have a value")
     except GrammarError as error:
         if "read" in evidence and isinstance(error, UndefinedError):
             return Ground.REFUTED, f"has no value: {error}", evidence
@@ -272,10 +275,18 @@ def _judged(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> Finding
             return Ground.UNKNOWN, f"not decided whether it is equal: {finding.because}", evidence
 
 
+def _has_values(answer: Value, expected: Value, scalars: Scalars) -> bool:
+    """True if every expression of an answer is shown to have a value, or is written in the expected one as well."""
+    known = set(expressions(expected))
+    return all(node in known or scalars.has_value(node) for node in dict.fromkeys(expressions(answer)))
+
+
 def unknown_symbols(answer: Value, expected: Value, variables: tuple[str, ...] | None) -> str:
     """Returns the reason why an answer's symbols are not allowed; empty if they are."""
     allowed = free_symbols(expected) if variables is None else frozenset(variables)
-    own = only_symbol(answer) if isinstance(answer, Builder) or is_set(expected) else None
+    # Two numbers in brackets may be meant as an interval.
+    ranges = is_set(expected) or (isinstance(expected, Tuple) and len(expected.items) == 2)
+    own = only_symbol(answer) if isinstance(answer, Builder) or ranges else None
     extra = free_symbols(answer) - allowed - {own or ""}
     # Other unknowns make a different equation, which the comparison reports.
     relations = isinstance(answer, RelationValue) and isinstance(expected, RelationValue) and variables is None

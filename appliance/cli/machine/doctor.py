@@ -226,7 +226,15 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
     except ConfigError as error:
         return failed("model", str(error), error.hint)
     if found is None:
-        return ok("model", "embedded model: model.path is not set")
+        from appliance.models.import_model import registered_bases
+
+        others = registered_bases(settings.data)
+        use = (
+            f"registered: {', '.join(others)}; set model.path to {settings.data / 'bases' / others[0]}"
+            if others
+            else ""
+        )
+        return ok("model", "embedded model: model.path is not set", use)
     figure = f"{found.parameters / 1e6:.1f} million parameters, {found.entries} tokens, in {settings.model.path}"
     needs = f"training it takes at least {found.training_bytes / GIB:.1f} GiB of memory"
     return ok("model", figure, f"conversation format {found.format}; {needs}")
