@@ -95,9 +95,7 @@ class PhrasedTaskset:
             topic=topic,
             key=f"{topic}:{','.join(map(str, numbers))}",
             messages=asked(fill(rng.choice(question.phrases), numbers)),
-            spec=ExactSpec(expected=answer)
-            if isinstance(answer, str)
-            else AnswerSpec(notation="digits", expected=str(answer)),
+            spec=ExactSpec(expected=answer) if isinstance(answer, str) else AnswerSpec(expected=str(answer)),
             answer=str(answer),
             numbers=numbers,
         )

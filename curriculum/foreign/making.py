@@ -85,7 +85,7 @@ RATIONAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40}|/[1-9][0-9]{0,39})?", re.ASC
 LINE = re.compile(r"[^\x00-\x1f\x7f]{1,400}")
 
 _FORMS: dict[OwnCheck, tuple[re.Pattern[str], Callable[[str], Spec]]] = {
-    OwnCheck.INTEGER: (INTEGER, lambda answer: AnswerSpec(notation="digits", expected=answer)),
+    OwnCheck.INTEGER: (INTEGER, lambda answer: AnswerSpec(expected=answer)),
     OwnCheck.RATIONAL: (RATIONAL, lambda answer: AnswerSpec(expected=answer)),
     OwnCheck.TEXT: (LINE, lambda answer: ExactSpec(expected=answer)),
 }

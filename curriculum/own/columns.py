@@ -225,6 +225,8 @@ def last_box(text: str) -> str:
 
 def _plain(text: str) -> str:
     text = text.strip().removeprefix("$").removesuffix("$").strip()
+    if not text.strip(" ,.;:"):
+        raise RowError(f"its final answer is only punctuation ({text!a})")
     return text.replace(",", "") if _GROUPED.fullmatch(text) else text
 
 

@@ -18,7 +18,7 @@ _SIZES = (3, 5, 8, 12, 18)
 
 
 def _number(text: str, key: str, value: int, files: dict[str, str]) -> Item:
-    spec = AnswerSpec(notation="digits", expected=str(value))
+    spec = AnswerSpec(expected=str(value))
     return Item(
         text=f"{text} Answer with the whole number.", key=digest(key), spec=spec, answer=str(value), files=files
     )

@@ -71,7 +71,7 @@ def _item(plan: str, texts: tuple[str, ...], level: int, rng: Random) -> Item:
     return Item(
         text=text,
         key=digest(f"{seed} {day} {asked}"),
-        spec=AnswerSpec(notation="digits", expected=value),
+        spec=AnswerSpec(expected=value),
         answer=value,
         world={"seed": seed, "day": day, "servers": servers, "question": question},
     )

@@ -81,7 +81,7 @@ def _chain(level: int, rng: Random) -> Item:
     return Item(
         text=f"{_opening(corpus, rng)} {asked} Answer {how}.",
         key=_key(corpus, "chain", [chain]),
-        spec=AnswerSpec(notation="digits", expected=answer) if number else ExactSpec(expected=answer),
+        spec=AnswerSpec(expected=answer) if number else ExactSpec(expected=answer),
         answer=answer,
         world=_world(corpus, [chain]),
     )
@@ -109,7 +109,7 @@ def _difference(level: int, rng: Random) -> Item:
     return Item(
         text=f"{_opening(corpus, rng)} {asked.format(a=first, b=second)} Answer with the whole number.",
         key=_key(corpus, "years", chains),
-        spec=AnswerSpec(notation="digits", expected=answer),
+        spec=AnswerSpec(expected=answer),
         answer=answer,
         world=_world(corpus, chains),
     )
@@ -124,7 +124,7 @@ def _total(level: int, rng: Random) -> Item:
     return Item(
         text=f"{_opening(corpus, rng)} {asked.format(a=first, b=second)} Answer with the whole number.",
         key=_key(corpus, "total", chains),
-        spec=AnswerSpec(notation="digits", expected=answer),
+        spec=AnswerSpec(expected=answer),
         answer=answer,
         world=_world(corpus, chains),
     )

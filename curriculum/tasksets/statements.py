@@ -68,8 +68,8 @@ def _not_guessed(maker: Maker, guesses: frozenset[str]) -> Maker:
 
 
 def whole(text: str, key: str, answer: int) -> Item:
-    """Makes an item whose answer is an integer in decimal digits."""
-    return Item(text=text, key=key, spec=AnswerSpec(notation="digits", expected=str(answer)), answer=str(answer))
+    """Makes an item whose answer is an integer, in any notation."""
+    return Item(text=text, key=key, spec=AnswerSpec(expected=str(answer)), answer=str(answer))
 
 
 def worked(text: str, key: str, answer: str | Fraction, **options: Any) -> Item:

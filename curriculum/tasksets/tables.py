@@ -36,7 +36,7 @@ def _csv(head: str, rows: list[Row]) -> str:
 
 
 def _number(text: str, key: str, value: int, files: dict[str, str]) -> Item:
-    spec = AnswerSpec(notation="digits", expected=str(value))
+    spec = AnswerSpec(expected=str(value))
     return Item(
         text=f"{text} Answer with the whole number.", key=digest(key), spec=spec, answer=str(value), files=files
     )

@@ -242,10 +242,10 @@ def _unnamed(relation: v.RelationValue, other: v.Value) -> v.Value:
     if len(names) == 1 and relation.joined == "or":
         return v.Listing(tuple(sides)) if isinstance(other, v.Listing | v.FiniteSet) else relation
     if len(names) == len(sides) and relation.joined == "and" and isinstance(other, v.Tuple):
-        letters = [name.name for name in names if isinstance(name, n.Symbol)]
-        written = [part.operands[0] for part in parts]
-        in_order = [side.name for side in written if isinstance(side, n.Symbol)] == sorted(letters)
-        return v.Tuple(tuple(sides)) if len(letters) == len(sides) and in_order else relation
+        letters = [part.operands[0].name for part in parts if isinstance(part.operands[0], n.Symbol)]
+        places = sorted(range(len(letters)), key=letters.__getitem__)
+        in_order = letters == sorted(letters) or set(letters) <= {"x", "y", "z"}
+        return v.Tuple(tuple(sides[place] for place in places)) if len(letters) == len(sides) and in_order else relation
     return relation
 
 

@@ -36,6 +36,8 @@ SAME: tuple[frozenset[str], ...] = (
     frozenset({"does not exist", "dne", "doesn't exist", "it does not exist"}),
     frozenset({"none", "there are none", "there is none", "none exist"}),
     frozenset({"true", "t"}),
+    frozenset({"converges", "convergent", "it converges", "is convergent", "the series converges"}),
+    frozenset({"diverges", "divergent", "it diverges", "is divergent", "the series diverges"}),
     frozenset({"false", "f"}),
     frozenset({"undefined", "not defined", "is undefined"}),
     frozenset({"infinitely many", "infinitely many solutions", "infinite solutions", "infinite number of solutions"}),

@@ -16,11 +16,14 @@ from verifiers.answers.algebra.equality import Truth, undecided
 from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.coerce import coerced
 from verifiers.answers.compare import Comparer
+from verifiers.answers.compare_relations import solved
 from verifiers.answers.compare_sets import is_set, only_symbol
+from verifiers.answers.expected import refuse_misread
 from verifiers.answers.format import described
 from verifiers.answers.forms import refusal
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
 from verifiers.answers.grammar.nodes import Expression, Negation, Number, Power, Product, Sum, symbols
+from verifiers.answers.grammar.numerals import other_readings
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.grammar.reading.plain import parse_expression
 from verifiers.answers.grammar.reading.read_answer import formula_of, read_answer
@@ -145,6 +148,8 @@ def prepared(spec: AnswerSpec) -> PreparedAnswer:
         ) from error
     if isinstance(expected, TextAnswer) and expected.text in NO_ANSWERS:
         raise SpecError(f"{expected.text!r} is not an answer", hint="Give an answer that exists, or put it in words.")
+    if spec.notation == "any":
+        refuse_misread(spec.expected, expected, named=spec.variables is not None)
     product = isinstance(expected, Scalar) and spec.notation == "any" and not spec.variables
     return PreparedAnswer(expected, comparer, formula_of(spec.expected, certain=False) if product else None)
 
@@ -170,9 +175,19 @@ def meant(spec: AnswerSpec, text: str, ready: PreparedAnswer) -> tuple[Value, Va
     if ready.compound is not None and formula_of(text) is not None:
         return read(spec, text, ready.compound), ready.compound
     answer = without_approximation(read(spec, text, ready.expected), ready.comparer.scalars)
+    answer = _as_point(answer, ready.expected, spec.variables or ())
     if spec.notation == "any" and _holds_unit(answer) and not _holds_unit(ready.expected):
         return answer, in_units(spec) or ready.expected
     return answer, ready.expected
+
+
+def _as_point(answer: Value, expected: Value, names: tuple[str, ...]) -> Value:
+    """Converts values of named coordinates, `q = 2, p = 1`, to a point in the order of the spec's variables if a point
+    is expected. Returns other answers unchanged."""
+    if not isinstance(expected, Tuple) or not isinstance(answer, RelationValue) or len(names) != len(expected.items):
+        return answer
+    found = solved(answer) or {}
+    return Tuple(tuple(Scalar(found[name]) for name in names)) if found.keys() == set(names) else answer
 
 
 def check(spec: AnswerSpec, *, prove: bool) -> None:
@@ -203,9 +218,29 @@ def check(spec: AnswerSpec, *, prove: bool) -> None:
         )
 
 
-def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> tuple[Ground, str, dict[str, object]]:
+Finding = tuple[Ground, str, dict[str, object]]
+
+
+def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> Finding:
     """Compares the text of an answer with the expected answer of a spec. Returns basis, reason and evidence. Never
-    raises because of the text."""
+    raises because of the text. A text with another usual reading that is the expected answer is never refuted."""
+    finding = _judged(spec, text, evidence)
+    if finding[0] is not Ground.REFUTED or spec.notation != "any":
+        return finding
+    own = [(spec, other) for other in other_readings(text)]
+    golds = (spec.model_copy(update={"expected": other}) for other in other_readings(spec.expected, points=False))
+    for other_spec, other in (*own, *((gold, text) for gold in golds)):
+        try:
+            agrees = _judged(other_spec.model_copy(update={"form": "equal"}), other, {})[0] is Ground.PROVED
+        except SpecError:
+            continue
+        if agrees:
+            reason = "cannot be read: its digits have two usual readings, and one is the expected answer"
+            return Ground.UNREADABLE, f"{reason}: write numbers without separators", evidence
+    return finding
+
+
+def _judged(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> Finding:
     ready = prepared(spec)
     evidence["expected_read"] = described(ready.expected)
     try:

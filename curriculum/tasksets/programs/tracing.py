@@ -38,7 +38,7 @@ def _made(notation: Notation, level: int, rng: Random) -> Item:
     return Item(
         text=text,
         key=digest(f"{PYTHON.text(block)} {a} {b}"),
-        spec=AnswerSpec(notation="digits", expected=str(result)),
+        spec=AnswerSpec(expected=str(result)),
         answer=str(result),
     )
 

@@ -88,7 +88,7 @@ def _between(level: int, rng: Random) -> Item:
     text = (
         f"{asked} from {_written(one, rng)} on, this day included, until {_written(two, rng)}, that day not included?"
     )
-    spec = AnswerSpec(notation="digits", expected=str(number))
+    spec = AnswerSpec(expected=str(number))
     return Item(text=f"{text} Answer with the whole number.", key=f"{one} {two} {kept}", spec=spec, answer=str(number))
 
 

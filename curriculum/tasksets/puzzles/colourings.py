@@ -74,12 +74,7 @@ def _number(level: int, rng: Random) -> Item:
         if number > 20:
             break
     text = f"{_head(count, edges, colours, rng)} In how many ways can that be done? Answer with the whole number."
-    return Item(
-        text=text,
-        key=f"{sorted(edges)} {colours}",
-        spec=AnswerSpec(notation="digits", expected=str(number)),
-        answer=str(number),
-    )
+    return Item(text=text, key=f"{sorted(edges)} {colours}", spec=AnswerSpec(expected=str(number)), answer=str(number))
 
 
 def _first(level: int, rng: Random) -> Item:

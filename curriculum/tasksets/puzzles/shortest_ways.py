@@ -150,7 +150,7 @@ def _crossing(level: int, rng: Random) -> Item:
         f"{rng.choice(('After how many minutes at least', 'What is the least number of minutes after which'))} "
         "can all be on the other side? Answer with the whole number."
     )
-    return Item(text=text, key=str(minutes), spec=AnswerSpec(notation="digits", expected=str(spent)), answer=str(spent))
+    return Item(text=text, key=str(minutes), spec=AnswerSpec(expected=str(spent)), answer=str(spent))
 
 
 def _roads(level: int, rng: Random) -> Item:
@@ -177,9 +177,7 @@ def _roads(level: int, rng: Random) -> Item:
         f"the number of "
         "kilometres alone."
     )
-    return Item(
-        text=text, key=str(sorted(roads.items())), spec=AnswerSpec(notation="digits", expected=answer), answer=answer
-    )
+    return Item(text=text, key=str(sorted(roads.items())), spec=AnswerSpec(expected=answer), answer=answer)
 
 
 def _lengths(count: int, roads: dict[tuple[int, int], int]) -> list[int]:
