@@ -123,7 +123,9 @@ def evaluation(cycle: str) -> Grant:
             return False
         asked = [results.weights for results in (made.champion, made.champion_greedy)]
         asked += [results.weights for results in (made.candidate, made.candidate_greedy)]
-        return asked == [known.plan.get("start")] * 2 + [known.plan.get("candidate")] * 2
+        anchors = {family: ledger.alias(f"anchor/{family}") for family in made.anchored}
+        true = all(model in (anchors[family] or known.plan.get("start"),) for family, model in made.anchored.items())
+        return true and asked == [known.plan.get("start")] * 2 + [known.plan.get("candidate")] * 2
 
     return Grant(
         "the evaluation",

@@ -10,6 +10,7 @@ written to its plan before training and stays the baseline, even if another mode
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -29,6 +30,14 @@ from appliance.records.training import Judged
 from appliance.rendering.renderer import RenderingError
 from appliance.settings.config_layers import ConfigError
 from appliance.system.clock import utc_now
+from appliance.worker.evaluation.anchors import (
+    OtherTasksets,
+    anchored_in,
+    answers_of_anchors,
+    others_with_anchor,
+    rows_of,
+    with_anchor,
+)
 from appliance.worker.evaluation.attest import write_attestation
 from appliance.worker.evaluation.evaluate import EvalRun, evaluate
 from appliance.worker.evaluation.measurements import CycleMeasurements
@@ -119,12 +128,14 @@ class CycleRun:
         cycle, recipe = self._cycle, self._recipe
         catalog = catalog_in(self._context.data, recipe.tasksets)
         tasksets, seed = self._tasksets(catalog), derive("sealed", cycle.seed)
+        beside, asked = self._others(catalog, tasksets), recipe.evaluation.sealed_items
+        catalog = beside.catalog
         known = frozenset() if held is None else trained_questions(self._ledger, held.cycle)
         sealed = sealed_set(
-            recipe.evaluation.sealed_items,
+            asked + min(asked, asked * len(beside.names) // len(tasksets)),
             seed,
             exclude=known,
-            tasksets=tasksets,
+            tasksets=(*tasksets, *beside.names),
             catalog=catalog,
             trained=trained_until(self._ledger, self._context.data, cycle.id),
         )
@@ -132,7 +143,7 @@ class CycleRun:
         self._ledger.put_sealed_set(sealed.digest, {**sealed.description, **without})
         others = [one for one in self._ledger.cycles(NIGHTS + 1) if one.id != cycle.id][:NIGHTS]
         earlier = tuple(recent_questions(self._context.data, others, catalog))
-        setup = CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed, catalog, earlier)
+        setup = CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed, catalog, earlier, beside.not_askable)
         watched = [] if cycle.kind == "evaluation" else watched_in(setup, [one.recipe for one in self._stages])
         keep_questions(self._context.data, cycle.id, [*sealed.tasks, *watched])
         return setup
@@ -152,6 +163,14 @@ class CycleRun:
                 return usable  # an evaluation adds nothing to the plan
             self._progress.plan(tasksets=usable, left_out=without)
         return tuple(self._progress.cycle.plan["tasksets"])
+
+    def _others(self, catalog: Catalog, tasksets: Sequence[str]) -> OtherTasksets:
+        """Returns the tasksets with an anchor that training does not use; the same until the cycle ends."""
+        data, certified = self._context.data, self._progress.cycle.plan.get("certified", {})
+        known = self._champion()
+        model = data / known.folder if known is not None else self._model_path
+        names = [name for name in with_anchor(self._ledger, self._cycle.id) if name not in tasksets]
+        return others_with_anchor(names, catalog, data, certified, model)
 
     def _start(self, setup: CycleSetup) -> Checkpoint:
         """Returns the champion that training starts from: from the plan, the one in service, or a first model."""
@@ -280,6 +299,13 @@ class CycleRun:
             self._progress.say("evaluation", said, step=float(place), steps=float(len(runs)))
             self._progress.save()
         (theirs, their_rollouts), (ours, our_rollouts) = found[0], found.get(1, found[0])
+        asked = frozenset(task.taskset for task in setup.sealed.tasks)
+        anchored = anchored_in(self._ledger, champion.manifest, asked.union(with_anchor(self._ledger, self._cycle.id)))
+        anchors: tuple[ModelResults, ...] = ()
+        if candidate.manifest != champion.manifest:
+            there, say = frozenset({candidate.manifest, champion.manifest}), partial(self._progress.say, "evaluation")
+            anchors = answers_of_anchors(anchored, there, setup, self._context, say)
+            self._progress.save()
         measurements = CycleMeasurements(setup, self._context, lambda text: self._progress.say("selftest", text))
         measured = measurements.measure(candidate, champion, our_rollouts, their_rollouts)
         self._progress.save()
@@ -291,6 +317,10 @@ class CycleRun:
             candidate=ours,
             champion_greedy=found[2][0],
             candidate_greedy=found.get(3, found[2])[0],
+            anchors=anchors,
+            anchored=anchored,
+            rows=rows_of(setup),
+            not_askable={**setup.not_askable},
             measurements=measured,
             created=utc_now(),
             policy=self._context.policy.digest,
