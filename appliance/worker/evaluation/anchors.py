@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.curriculum.own_files import names_in
-from appliance.curriculum.own_tasksets import catalog_in
+from appliance.curriculum.own_tasksets import catalog_in, read_own
 from appliance.learning.errors import LearningError
 from appliance.ledger.ledger import Ledger
 from appliance.promotion.anchors import ANCHOR
@@ -21,7 +21,9 @@ from appliance.worker.evaluation.evaluate import EvalRun, evaluate
 from appliance.worker.setup.context import WorkContext
 from appliance.worker.setup.cycle_setup import CycleSetup, unusable
 from curriculum.catalog import Catalog
+from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split
+from curriculum.names import OWN
 from curriculum.seeds import derive
 from policies.gates import retention
 
@@ -48,20 +50,22 @@ def others_with_anchor(
     names: Sequence[str], catalog: Catalog, data: Path, certified: Mapping[str, str], model: Path | None
 ) -> OtherTasksets:
     """Divides tasksets that are not trained on into those that can be asked and the others."""
-    if not names:
-        return OtherTasksets((), catalog, {})
-    there = frozenset(names_in(data))
-    own = [name for name in names if name in there]
-    catalog = catalog_in(data, [*(name for name in there if name in catalog.tasksets), *own])
-    reasons = {
-        name: unusable(name, certified, model, catalog) if name in catalog.tasksets else "the taskset was removed"
-        for name in names
-    }
-    return OtherTasksets(
-        tuple(name for name in names if not reasons[name]),
-        catalog,
-        {name: reason for name, reason in reasons.items() if reason},
-    )
+    reasons: dict[str, str] = {}
+    own = [name for name in names_in(data) if name in catalog.tasksets]
+    for name in names:
+        if name.startswith(f"{OWN}/"):
+            try:
+                read_own(data, name)
+                own.append(name)
+            except CurriculumError as error:
+                reasons[name] = str(error)
+        elif name not in catalog.tasksets:
+            reasons[name] = "this version has no such taskset"
+    catalog = catalog_in(data, own) if names else catalog
+    for name in names:
+        if name not in reasons and (reason := unusable(name, certified, model, catalog)):
+            reasons[name] = reason
+    return OtherTasksets(tuple(name for name in names if name not in reasons), catalog, reasons)
 
 
 def anchored_in(ledger: Ledger, champion: str, families: frozenset[str]) -> dict[str, str]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 from appliance.learning.recipes.recipe import Recipe
@@ -56,7 +55,7 @@ class CycleSetup:
     """Built-in tasksets, and the owner's that the recipe names."""
     earlier: tuple[Task, ...] = ()
     """Held-out questions of recent cycles: a model is never trained on them."""
-    not_askable: Mapping[str, str] = MappingProxyType({})
+    not_askable: Mapping[str, str] = field(default_factory=dict)
     """Tasksets with an anchor that this machine cannot ask, each with the reason."""
 
     @cached_property
