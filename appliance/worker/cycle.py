@@ -51,7 +51,7 @@ from curriculum.catalog import Catalog
 from curriculum.sealed import SealedSet, sealed_set
 from curriculum.seeds import derive
 from policies.contract.decision import DecisionOutcome
-from policies.gates import evidence
+from policies.gates import evidence, retention
 from policies.gates.evidence import asks_again
 
 
@@ -169,7 +169,9 @@ class CycleRun:
         data, certified = self._context.data, self._progress.cycle.plan.get("certified", {})
         known = self._champion()
         model = data / known.folder if known is not None else self._model_path
-        names = [name for name in with_anchor(self._ledger, self._cycle.id) if name not in tasksets]
+        guarded = self._context.policy.gates.get(retention.GATE) is not None
+        known_names = with_anchor(self._ledger, self._cycle.id) if guarded else ()
+        names = [name for name in known_names if name not in tasksets]
         return others_with_anchor(names, catalog, data, certified, model)
 
     def _start(self, setup: CycleSetup) -> Checkpoint:
