@@ -69,8 +69,6 @@ class Assumed(PolicyRecord):
             raise ValueError(f"a gain of {self.gain:g} points needs at least {self.gain:g} % discordant questions")
         if self.items < self.families:
             raise ValueError("more families than questions")
-        if self.loss > self.discordant:
-            raise ValueError(f"a loss of {self.loss:g} points needs at least {self.loss:g} % discordant questions")
         return self
 
 

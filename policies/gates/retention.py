@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from policies.contract.decision import GateFinding
 from policies.contract.evidence import Evidence, by_family
+from policies.gates import evidence as evidence_gate
 from policies.gates.gate import EVALUATE_AGAIN, Gate, GateContext, GateFigure
 from policies.gates.tasksets import MarginRules, Nights, TasksetJudge
 from policies.statistics.sequential import level_of
@@ -25,21 +26,22 @@ def judge(evidence: Evidence, rules: MarginRules, context: GateContext) -> tuple
     found: list[GateFinding] = []
     for one in evidence.retained:
         figure = GateFigure(f"{GATE.name}/{one.family}", None, -rules.margin)
-        nights = by_family(one.nights).get(one.family)
+        answers = by_family(one.nights).get(one.family)
         asked.pop(one.family, None)
         anchor = f"the anchor {one.anchor[:12]}"
         if one.anchor == evidence.candidate:
             found.append(figure.passed(f"{one.family}: the candidate is the anchor"))
-        elif nights is not None:
-            asked[one.family], reference[one.family] = nights, anchor
+        elif answers is not None:
+            asked[one.family], reference[one.family] = answers, anchor
         elif one.family in evidence.not_askable:
             reason = evidence.not_askable[one.family]
             found.append(figure.passed(f"left out: {one.family} cannot be asked: {reason}"))
         else:
             found.append(figure.undecided(f"{one.family}: {anchor} was not asked beside the candidate", EVALUATE_AGAIN))
     level = level_of(rules.alpha, evidence.budget.better + 1)
-    judged = TasksetJudge(GATE.name, rules, level, evidence.rows, reference).findings(dict(sorted(asked.items())))
-    return (*judged, *found)
+    nights = context.gates[evidence_gate.GATE].nights
+    tasksets = TasksetJudge(GATE.name, rules, level, evidence.rows, nights, reference)
+    return (*tasksets.findings(dict(sorted(asked.items()))), *found)
 
 
 GATE = Gate("retention", MarginRules, judge)

@@ -1,8 +1,9 @@
 """Judges each taskset on its own: not worse than a reference by more than a margin, at an error level for all nights.
 
 Invariants: a taskset that passed on one night stays passed for this candidate, as Ville's inequality allows. A decision
-never waits for questions that cannot exist: tasksets of given questions are pooled where they are too small, and where
-every question was asked the observed loss decides. Too small a pool is left out by name unless it is shown to be worse.
+never waits for questions that cannot exist: tasksets of given questions are pooled where they are too small, and once
+every question was asked, or on the policy's last night, the observed loss decides. Too small a pool is left out by name
+unless it is shown to be worse.
 Every taskset must pass, so no correction for multiple tasksets is needed (intersection-union test, Berger 1982).
 """
 
@@ -64,6 +65,8 @@ class TasksetJudge:
     """Error level of this candidate, at most the policy's."""
     rows: Mapping[str, int]
     """Number of sealed questions in existence, for tasksets of given questions."""
+    most_nights: int
+    """Nights on which the policy asks a candidate."""
     reference: Mapping[str, str]
     """Model that each taskset is compared with, in words; the champion where it is not named."""
 
@@ -73,7 +76,7 @@ class TasksetJudge:
         small: dict[str, Nights] = {}
         for family, nights in tasksets.items():
             rows = self.rows.get(family)
-            if rows is None or rows >= self.rules.min_items:
+            if rows is None or min(rows, self._in_reach(nights)) >= self.rules.min_items:
                 alone.append(self._finding(family, nights, rows))
                 continue
             own = replace(self, rules=self.rules.model_copy(update={"min_items": 1}))
@@ -83,19 +86,23 @@ class TasksetJudge:
                 small[family] = nights
         return (*alone, *([self._pooled(small)] if small else []))
 
+    def _in_reach(self, nights: Nights) -> int:
+        """Estimates the number of questions answered by the last night."""
+        return nights[-1].items * self.most_nights // len(nights)
+
     def _pooled(self, small: Mapping[str, Nights]) -> GateFinding:
         """Returns the finding about all tasksets that are too small, as if they were one."""
         length = max(map(len, small.values()))
         padded = [[NOTHING] * (length - len(nights)) + [*nights] for nights in small.values()]
         total = [PairCounts(*map(sum, zip(*night, strict=True))) for night in zip(*padded, strict=True)]
         rows = sum(self.rows[family] for family in small)
-        if rows >= self.rules.min_items:
+        if min(rows, self._in_reach(total)) >= self.rules.min_items:
             return self._finding(POOL, total, rows, f"{', '.join(small)} together")
         counts = total[-1]
         names = ", ".join(f"{family} ({self.rows[family]})" for family in small)
         return self._figure(POOL, counts, total).passed(
-            f"left out: {names}: {self.rules.min_items} sealed questions are the least that decide, and there are only "
-            f"{rows}; {counts.gain:+.1f} points on the {counts.items} answered so far"
+            f"left out: {names}: {self.rules.min_items} questions are the least that decide, and the policy's nights "
+            f"can ask {min(rows, self._in_reach(total))} of these; {counts.gain:+.1f} points on {counts.items} so far"
         )
 
     def _finding(self, family: str, nights: Nights, rows: int | None, named: str = "") -> GateFinding:
@@ -117,9 +124,10 @@ class TasksetJudge:
         advice = f"a candidate that keeps what {self.reference.get(family, 'the champion')} can do in {named}"
         if outcome is FAILED:
             return figure.failed(f"{text}, at most {high:+.1f} {level}; {worst}", advice)
-        if rows is not None and counts.items >= rows:
-            every = f"{text}, which are all sealed questions there are, so alpha does not apply; {worst}"
-            return figure.passed(every) if counts.gain >= -self.rules.margin else figure.failed(every, advice)
+        if rows is not None and (counts.items >= rows or len(nights) >= self.most_nights):
+            why = "which are all there are" if counts.items >= rows else f"after {len(nights)} nights, the most allowed"
+            last = f"{text}, {why}, so the observed loss decides and alpha does not apply; {worst}"
+            return figure.passed(last) if counts.gain >= -self.rules.margin else figure.failed(last, advice)
         return figure.undecided(f"{text}, at least {low:+.1f} {level}; {worst}", self._more(counts, named))
 
     def _against(self, family: str) -> str:

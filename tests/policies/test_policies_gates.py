@@ -231,7 +231,7 @@ def test_a_family_that_passed_on_one_night_stays_passed_for_this_candidate() -> 
             [*items(8, 0, 1, 4, family="own/a"), *items(9, 0, 0, 4, family="own/b")],
             {"own/a": 13, "own/b": 13},
             {"small_tasksets": "passed"},
-            "own/a, own/b together: -3.8 points on 26 questions, which are all sealed questions there are",
+            "own/a, own/b together: -3.8 points on 26 questions, which are all there are, so the observed loss decides",
         ),
         (
             [*items(8, 0, 3, 4, family="own/a"), *items(9, 0, 0, 4, family="own/b")],
@@ -271,6 +271,27 @@ def test_a_decision_never_waits_for_questions_that_cannot_exist(
 
 def anchored(family: str, *nights: Sequence[PairedItem], anchor: str = "b" * 64) -> RetainedTaskset:
     return RetainedTaskset(family=family, anchor=anchor, nights=tuple(map(tuple, nights)))
+
+
+@table(
+    ("per_night", "nights", "outcome"),
+    [
+        (8, 1, {"own/a": "undecided"}),
+        (8, 4, {"own/a": "undecided"}),
+        (8, 5, {"own/a": "passed"}),
+        (3, 1, {"small_tasksets": "passed"}),
+        (3, 5, {"small_tasksets": "passed"}),
+    ],
+)
+def test_a_large_own_taskset_of_which_a_night_asks_little_holds_no_longer_than_the_policy_s_nights(
+    per_night: int, nights: int, outcome: dict[str, str]
+) -> None:
+    """A row of a taskset is one of many that a night could ask, so it may never have asked them all."""
+    paired = items(per_night - 2, 1, 1, 0, family="own/a")
+    asked = [night(number, paired) for number in range(nights)]
+    earlier = tuple(EarlierNight(evaluation=f"n{number}", items=one) for number, one in enumerate(asked[:-1]))
+    found = by_gate(non_regression, evidence(asked[-1], earlier=earlier, rows={"own/a": 200}))
+    assert outcomes(found) == outcome
 
 
 def test_a_family_is_compared_with_its_anchor_and_not_with_the_champion() -> None:

@@ -24,7 +24,7 @@ POLICY = PACKAGED.model_copy(
 )
 WITHOUT = POLICY.model_copy(update={"gates": POLICY.gates.model_copy(update={"retention": None})})
 OTHERS = ("gcd", "lcm", "primes", "sums")
-ITEMS = 120
+ITEMS, ROWS = 120, {"own/notes": 12}
 
 Skills = dict[str, float]
 
@@ -44,7 +44,7 @@ def answers(model: int, skills: Skills, night: int) -> ModelResults:
             failed_calls=0,
         )
         for family, skill in skills.items()
-        for number in range(ITEMS)
+        for number in range(ROWS.get(family, ITEMS))
     ]
     return ModelResults(weights=weights(model), temperature=1.0, items=tuple(items), tokens=1000, seconds=1.0)
 
@@ -195,3 +195,14 @@ def test_the_quarter_s_budget_counts_the_pairs_whose_candidate_was_better() -> N
     last = evaluation(2, 0, 3, MODELS)
     budget = budget_of(last, [better, equal], POLICY)
     assert (budget.before, budget.better) == (2, 1)
+
+
+def test_sixty_rows_of_one_s_own_beside_other_tasksets_do_not_hold_a_candidate() -> None:
+    models = {0: {"own/notes": 0.5, **dict.fromkeys(OTHERS, 0.3)}, 1: {"own/notes": 0.5, **dict.fromkeys(OTHERS, 0.6)}}
+    one = evaluation(0, 0, 1, models)
+    assert decide(one, [], POLICY).outcome is DecisionOutcome.HOLD, "a taskset without end waits for more questions"
+    decision = decide(one.model_copy(update={"rows": ROWS}), [], POLICY)
+    assert decision.outcome is DecisionOutcome.PROMOTE
+    found = {finding.gate: finding.reason for finding in decision.findings}
+    assert "left out: own/notes (12)" in found["non_regression/small_tasksets"]
+    assert "left out: own/notes (12)" in found["retention/small_tasksets"]
