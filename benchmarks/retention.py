@@ -28,7 +28,7 @@ from benchmarks.record import write_run
 from policies.contract.decision import GateOutcome
 from policies.contract.evidence import PairCounts
 from policies.gates import non_regression, retention
-from policies.gates.tasksets import MarginRules, nights_outcome
+from policies.gates.tasksets import NonRegressionRules, nights_outcome
 from policies.policy import load
 from policies.simulate import Assumed, simulate
 from policies.statistics import wilson
@@ -41,7 +41,7 @@ FALSE_LIMIT = 0.02
 
 def passed(
     rng: np.random.Generator,
-    rules: MarginRules,
+    rules: NonRegressionRules,
     alpha: float,
     *,
     loss: float,

@@ -25,7 +25,7 @@ from policies.decide import must_be_found, outcome_of
 from policies.gates import evidence, improvement, non_regression, retention
 from policies.gates.evidence import may_go_on, odds_outcome
 from policies.gates.improvement import gain_outcome
-from policies.gates.tasksets import MarginRules, counts_outcome, nights_outcome
+from policies.gates.tasksets import NonRegressionRules, counts_outcome, nights_outcome
 from policies.policy import Policy
 from policies.statistics import of_questions, wilson
 from policies.statistics.sequential import level_of
@@ -297,5 +297,5 @@ def _lost(rng: np.random.Generator, assumed: Assumed, items: int, loss: float) -
     ]
 
 
-def _is_passed(nights: list[PairCounts], rules: MarginRules, alpha: float) -> bool:
+def _is_passed(nights: list[PairCounts], rules: NonRegressionRules, alpha: float) -> bool:
     return nights_outcome(nights, rules, alpha) is GateOutcome.PASSED

@@ -305,7 +305,7 @@ class CycleRun:
         anchored = anchored_in(self._ledger, champion.manifest, asked.union(with_anchor(self._ledger, self._cycle.id)))
         anchors: tuple[ModelResults, ...] = ()
         if candidate.manifest != champion.manifest:
-            there, say = frozenset({candidate.manifest, champion.manifest}), partial(self._progress.say, "evaluation")
+            there, say = frozenset({candidate.manifest, champion.manifest}), partial(self._progress.say, "anchor")
             anchors = answers_of_anchors(anchored, there, setup, self._context, say)
             self._progress.save()
         measurements = CycleMeasurements(setup, self._context, lambda text: self._progress.say("selftest", text))

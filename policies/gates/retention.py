@@ -11,11 +11,11 @@ from policies.contract.decision import GateFinding
 from policies.contract.evidence import Evidence, by_family
 from policies.gates import evidence as evidence_gate
 from policies.gates.gate import EVALUATE_AGAIN, Gate, GateContext, GateFigure
-from policies.gates.tasksets import MarginRules, Nights, TasksetJudge
+from policies.gates.tasksets import Nights, NonRegressionRules, TasksetJudge
 from policies.statistics.sequential import level_of
 
 
-def judge(evidence: Evidence, rules: MarginRules, context: GateContext) -> tuple[GateFinding, ...]:
+def judge(evidence: Evidence, rules: NonRegressionRules, context: GateContext) -> tuple[GateFinding, ...]:
     """Returns one finding for each taskset that was asked or has an anchor. One that tonight cannot ask is named; one
     that merely was not asked is undecided. The figure is the gain over the anchor in points, over all nights."""
     if evidence.budget is None:
@@ -44,4 +44,4 @@ def judge(evidence: Evidence, rules: MarginRules, context: GateContext) -> tuple
     return (*tasksets.findings(dict(sorted(asked.items()))), *found)
 
 
-GATE = Gate("retention", MarginRules, judge)
+GATE = Gate("retention", NonRegressionRules, judge)

@@ -30,7 +30,7 @@ Nights = Sequence[PairCounts]
 """Counts of a taskset after each night, oldest first."""
 
 
-class MarginRules(Section):
+class NonRegressionRules(Section):
     margin: float = Field(gt=0, lt=100)
     """Largest tolerated loss, in points of 100."""
     alpha: float = Field(gt=0, le=0.2)
@@ -39,7 +39,7 @@ class MarginRules(Section):
     """Fewest questions that decide about a taskset on its own."""
 
 
-def counts_outcome(counts: PairCounts, rules: MarginRules, alpha: float) -> GateOutcome:
+def counts_outcome(counts: PairCounts, rules: NonRegressionRules, alpha: float) -> GateOutcome:
     """Returns the outcome for one taskset's counts after one night."""
     if counts.items < rules.min_items:
         return UNDECIDED
@@ -49,7 +49,7 @@ def counts_outcome(counts: PairCounts, rules: MarginRules, alpha: float) -> Gate
     return FAILED if log_worse(*seen, margin) >= enough else UNDECIDED
 
 
-def nights_outcome(nights: Nights, rules: MarginRules, alpha: float) -> GateOutcome:
+def nights_outcome(nights: Nights, rules: NonRegressionRules, alpha: float) -> GateOutcome:
     """Returns the outcome of the first night that decides; undecided without one."""
     outcomes = (counts_outcome(counts, rules, alpha) for counts in nights)
     return next((outcome for outcome in outcomes if outcome is not UNDECIDED), UNDECIDED)
@@ -60,7 +60,7 @@ class TasksetJudge:
     """Judges tasksets for one gate."""
 
     gate: str
-    rules: MarginRules
+    rules: NonRegressionRules
     alpha: float
     """Error level of this candidate, at most the policy's."""
     rows: Mapping[str, int]

@@ -12,14 +12,14 @@ from property_budget import examples
 
 from policies.contract.decision import GateOutcome
 from policies.contract.evidence import PairCounts
-from policies.gates.tasksets import MarginRules, nights_outcome
+from policies.gates.tasksets import NonRegressionRules, nights_outcome
 from policies.policy import load
 from policies.simulate import Assumed, simulate
 from policies.statistics import wilson
 from policies.statistics.sequential import bounds, level_of, log_not_worse, log_worse, questions_needed
 
 POLICY = load()
-RULES = MarginRules(margin=10.0, alpha=0.05, min_items=20)
+RULES = NonRegressionRules(margin=10.0, alpha=0.05, min_items=20)
 margins = st.sampled_from([0.01, 0.05, 0.1, 0.3, 0.9])
 counts = st.integers(1, 400).flatmap(
     lambda items: st.integers(0, items).flatmap(

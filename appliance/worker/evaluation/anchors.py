@@ -106,5 +106,8 @@ def answers_of_anchors(
         except LearningError as error:
             tell(f"the anchor {digest[:12]} cannot be loaded, so the candidate is held: {error}")
             continue
-        found.append(evaluate(run, tasks, context)[0])
+        results = evaluate(run, tasks, context)[0]
+        right = sum(item.passed is True for item in results.items)
+        tell(f"the anchor {digest[:12]}, sampled: {right} of {len(results.items)} right")
+        found.append(results)
     return tuple(found)

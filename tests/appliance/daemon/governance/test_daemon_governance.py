@@ -28,7 +28,7 @@ from policies.contract.decision import DecisionOutcome
 from policies.contract.evidence import HackReport
 from policies.policy import load
 
-SEALED = sealed_set(400, seed=4)
+SEALED = sealed_set(800, seed=4)
 AT = "2026-01-02T03:04:05+00:00"
 
 
