@@ -102,7 +102,10 @@ def test_an_approved_candidate_goes_into_service_and_can_be_taken_back(core) -> 
     assert core.ledger.decisions(candidate=candidate)[0] == approved.decision
     with pytest.raises(PromotionError, match="a rollback would no longer withdraw"):
         core.governance.rollback("ada", "another was in service when it was asked for", champion)
+    for anchors in ({"anchor/gcd": champion, "anchor/lcm": champion}, {"anchor/gcd": candidate}):
+        core.ledger.set_aliases(anchors, "better there", AT)
     assert core.governance.rollback("ada", "it is rude", candidate)["champion"] == champion
+    assert core.ledger.alias("anchor/gcd") == champion, "the anchor before it"
     assert "it is rude" in core.ledger.alias_history()[0]["reason"]
     with pytest.raises(PromotionError):
         core.governance.rollback("ada")
