@@ -275,10 +275,10 @@ def test_two_models_are_compared_on_the_items_that_both_answered(core) -> None:
     champion = core.ledger.alias("champion")
     candidate = put_decided(core, champion, b"better")
     found = core.governance.compare("champion", "candidate")
-    assert (found.a, found.b, found.items) == (champion, candidate, 400)
+    assert (found.a, found.b, found.items) == (champion, candidate, 800)
     assert (found.passed_a, found.passed_b, found.gained, found.lost) == (120, 320, 200, 0)
     assert (found.greedy_a, found.greedy_b) == (0.3, 0.8)
-    assert sum(family.items for family in found.families) == 400
+    assert sum(family.items for family in found.families) == 800
     turned = core.governance.compare("candidate", "champion")
     assert (turned.gained, turned.lost) == (0, 200)
     with pytest.raises(NotThereError):
