@@ -276,10 +276,10 @@ def test_two_models_are_compared_on_the_items_that_both_answered(core) -> None:
     candidate = put_decided(core, champion, b"better")
     found = core.governance.compare("champion", "candidate")
     assert (found.a, found.b, found.items) == (champion, candidate, 800)
-    assert (found.passed_a, found.passed_b, found.gained, found.lost) == (120, 320, 200, 0)
+    assert (found.passed_a, found.passed_b, found.gained, found.lost) == (240, 640, 400, 0)
     assert (found.greedy_a, found.greedy_b) == (0.3, 0.8)
     assert sum(family.items for family in found.families) == 800
     turned = core.governance.compare("candidate", "champion")
-    assert (turned.gained, turned.lost) == (0, 200)
+    assert (turned.gained, turned.lost) == (0, 400)
     with pytest.raises(NotThereError):
         core.governance.compare("champion", champion[:10])
