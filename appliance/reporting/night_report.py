@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance.client.messages import CycleDetail, RolloutDetail
-from appliance.promotion.evidence import paired
+from appliance.promotion.anchors import paired
 from appliance.records.cycles import Cycle, Event
 from appliance.records.evaluations import Evaluation
 from policies.contract.decision import Decision

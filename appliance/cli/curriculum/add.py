@@ -51,6 +51,8 @@ class AddedRows(FrozenModel):
     accepted: int
     kinds: dict[str, int]
     splits: dict[str, int]
+    lacks: str
+    """Sentence on the rows that the policy lacks to judge it alone; empty if it lacks none."""
     refused: tuple[RefusedRow, ...]
 
 
@@ -133,6 +135,8 @@ class NewTaskset:
     ) -> Output[AddedRows]:
         """Checks the rows, stores the accepted ones, and returns the result; exit code 1 if none was accepted."""
         from appliance.cli.check.target import target_for
+        from appliance.curriculum.own_sizes import rows_missing
+        from appliance.settings.policy_files import read_policy
         from curriculum.own.rows import with_levels
         from verifiers.registry import kind_of
 
@@ -152,7 +156,8 @@ class NewTaskset:
             kept=not self._dry_run and bool(kept),
             accepted=len(kept),
             kinds=dict(Counter(row.spec.kind for row in kept)),
-            splits=dict(Counter(row.split.value for row in kept)),
+            splits=dict(splits := Counter(row.split.value for row in kept)),
+            lacks=rows_missing(splits["sealed"], read_policy(data_folder())[0]) if kept else "",
             refused=tuple(self.refused),
         )
         use = how_to_train(read_settings(), document.name)
@@ -275,8 +280,8 @@ def _show_added(added: AddedRows, kept: Sequence[OwnRow], use: Sequence[str], *,
         show_line(
             "none is in the training split, so a night has nothing to ask: add rows (three fifths are for training)"
         )
-    if kept and not splits["sealed"]:
-        show_line("none is sealed, so nothing is evaluated: add more rows (a fifth is sealed)")
+    if added.lacks:
+        show_line(added.lacks)
 
 
 KEY = "recipe.tasksets"

@@ -154,6 +154,7 @@ def handed_over(settings: Settings) -> int:
 
 def config(settings: Settings) -> DoctorCheck:
     """Checks that the recipe's tasksets exist; keys and values were validated when the configuration was read."""
+    from appliance.curriculum.own_sizes import small_tasksets
     from appliance.readiness.sandbox import require_tasksets
 
     try:
@@ -161,7 +162,9 @@ def config(settings: Settings) -> DoctorCheck:
     except ConfigError as error:
         advice = f"{error.hint}; correct the name in recipe.tasksets and restart the daemon"
         return failed("config", str(error), advice)
-    return ok("config", f"valid; data in {settings.data}")
+    small = small_tasksets(settings.data, settings.recipe.tasksets)
+    advice = "; ".join(f"{name}: {sentence}" for name, sentence in small.items())
+    return ok("config", f"valid; data in {settings.data}", advice)
 
 
 def python(version: tuple[int, ...]) -> DoctorCheck:
