@@ -24,11 +24,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from common.bounded_models import first_fault
 from common.errors import reading
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.spec import ChecklistSpec
 from verifiers.contract.errors import SpecError
-from verifiers.contract.spec_data import first_fault
 from verifiers.contract.text import escaped
 
 MAX_BYTES = 4 << 20

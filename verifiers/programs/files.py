@@ -28,8 +28,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from common.bounded_models import first_fault
 from verifiers.contract.errors import SpecError
-from verifiers.contract.spec_data import first_fault
 from verifiers.programs import checking
 from verifiers.programs.data.values import NotPlainError, literal, of_native
 from verifiers.programs.spec import ProgramSpec
@@ -58,7 +58,7 @@ def spec_of_table(found: dict[str, Any]) -> ProgramSpec:
     try:
         spec = ProgramSpec.model_validate(found)
     except ValidationError as error:
-        raise SpecError(first_fault(error), hint="docs/verifiers/program.md lists the fields.") from error
+        raise SpecError(str(first_fault(error)), hint="docs/verifiers/program.md lists the fields.") from error
     checking.check(spec)
     return spec
 

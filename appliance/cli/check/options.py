@@ -148,7 +148,7 @@ def spec_of(kind: Kind, fields: Mapping[str, Any]) -> Spec:
     """Builds the spec of a check from its fields. Raises AssayError for invalid ones."""
     from pydantic import ValidationError
 
-    from verifiers.contract.spec_data import first_fault
+    from common.bounded_models import first_fault
     from verifiers.registry.spec import SPEC
 
     try:

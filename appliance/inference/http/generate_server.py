@@ -35,6 +35,7 @@ from torch import nn
 from appliance.inference.engine import Engine, GenerationRequest, ModelError, ModelFiles, PushProof, Turn
 from appliance.inference.engine_loop import AbortedError, EngineLoop
 from appliance.inference.http.server import http_config
+from common.bounded_models import FirstErrorModel, first_fault
 from common.errors import reading
 
 LOOPBACK = "127.0.0.1"
@@ -131,7 +132,7 @@ Name = Annotated[str, Field(max_length=256)]
 M = TypeVar("M", bound=BaseModel)
 
 
-class _Message(BaseModel):
+class _Message(FirstErrorModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -302,12 +303,11 @@ async def _read(request: Request, shape: type[M]) -> M:
     try:
         return shape.model_validate_json(b"".join(parts))
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in fault["loc"]) or "the body"
+        fault = first_fault(error)
         hint = ""
-        if fault["loc"][:1] == ("sampling_params",) and fault["type"] in ("literal_error", "too_long"):
+        if fault.place[:1] == ("sampling_params",) and fault.kind in ("literal_error", "too_long"):
             hint = ": a truncated or reshaped distribution does not match the log-probabilities used in training"
-        raise HTTPException(400, f"{where[:200]}: {fault['msg']}{hint}") from error
+        raise HTTPException(400, f"{fault.where or 'the body'}: {fault.what}{hint}") from error
 
 
 async def _refused(_: Request, error: Exception) -> Response:

@@ -28,6 +28,7 @@ from appliance.records.record import Record
 from appliance.system.durable_file import write_new
 from appliance.worker.setup.progress import met_in_results
 from appliance.worker.sft.demonstrations import TOGETHER, PlayedDemonstration, run_calls
+from common.bounded_models import first_fault
 from common.errors import HintedError
 from curriculum.contract.task import Split, Task, TaskMessage
 from curriculum.registry import TASKSETS
@@ -123,10 +124,7 @@ def read_traces(content: bytes, source: str) -> list[RecordedTrace]:
         try:
             found.append(_read(json.loads(line), f"{source}:{number}"))
         except ValidationError as error:
-            fault = error.errors(include_url=False, include_input=False)[0]
-            where = "".join(f"{part}: " for part in [".".join(map(str, fault["loc"]))] if part)
-            reason = fault["msg"].removeprefix("Value error, ")
-            raise TraceError(f"line {number} of the conversations: {where}{reason}", hint=_FORM) from error
+            raise TraceError(f"line {number} of the conversations: {first_fault(error)}", hint=_FORM) from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise TraceError(f"line {number} of the conversations cannot be read: {error}", hint=_FORM) from error
     if not found:

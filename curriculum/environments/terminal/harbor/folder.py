@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from common.bounded_models import first_fault
 from curriculum.contract.task import asked
 from curriculum.contract.taskset import TaskDraft
 from curriculum.environments.terminal.environment import TERMINAL, TERMINAL_OPENING, TerminalSetup
@@ -35,7 +36,6 @@ from curriculum.environments.terminal.harbor.dockerfile import HarborError, Imag
 from curriculum.environments.terminal.repairs import commands_of
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import AnswerForm
-from verifiers.contract.spec_data import first_fault
 from verifiers.files.spec import FILE_CHARS, MOST_FILES, FilesSpec, ForeignTest, PlacedFile, read
 from verifiers.files.verifier import check
 
