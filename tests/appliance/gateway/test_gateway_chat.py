@@ -28,7 +28,7 @@ def test_a_client_lists_the_model_and_gets_an_answer_with_its_tokens_counted(gat
     said = gateway.ask("hi", temperature=0, max_tokens=50, seed=3)
     assert (said.choices[0].message.content, said.choices[0].finish_reason) == ("hello", "stop")
     assert said.usage.completion_tokens == len(gateway.renderer.answer("hello"))
-    assert said.assay == {"session": None, "weights": "v1", "verdict": None}
+    assert said.assay == {"session": None, "weights": "v1", "verdict": None, "unused": []}
     cut = gateway.ask("hi", max_completion_tokens=1)
     assert cut.choices[0].finish_reason == "length"
 
@@ -120,7 +120,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"tool_choice": {"type": "custom"}}, "tool_choice: must be text"),
     (
         {"top_p": 0.5, "logprobs": True, "response_format": {"type": "json_object"}, "extra_body": {"functions": []}},
-        "not supported here: top_p, logprobs, response_format, functions",
+        "not supported here: logprobs, response_format, top_p, functions",
     ),
     ({"n": True}, "not supported here: n"),
     ({"messages": [{"role": "user", "content": "x", "weight": 1, "name": "a"}]}, "not supported here: messages.weight"),
@@ -265,7 +265,7 @@ def test_text_beside_calls_and_several_calls_of_another_model_are_read_as_this_m
     said = gateway.ask(messages=messages, tools=[WEATHER])
     assert said.choices[0].message.content == "hello"
     assert said.assay["unused"] == ["messages.reasoning_content"]
-    prompt = gateway.renderer.text(gateway.engine.requests[-1].prompt)
+    prompt = gateway.renderer.text(list(gateway.engine.requests.values())[-1].prompt)
     places = [prompt.rindex(text) for text in ("I look.", "Rome", "warm", "Oslo", "cold")]
     assert places == sorted(places)
     with pytest.raises(openai.BadRequestError, match="one tool message each"):
