@@ -143,6 +143,7 @@ _WORDS = {
     "float_type": "must be a number",
     "bool_type": "must be true or false",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
     "model_type": "must be an object",
     "dict_type": "must be an object",
 }

@@ -121,7 +121,7 @@ def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
     text = text_of(str(file), "--spec").removeprefix(BYTE_ORDER_MARK)
     if kind.spec_file is not None:
         return _read(kind.spec_file.load(), text, file)
-    from policies.toml_files import TomlError, read_toml
+    from common.toml_files import TomlError, read_toml
 
     try:
         fields = read_toml(text)
