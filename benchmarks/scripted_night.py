@@ -1,6 +1,6 @@
 """A worker that plays nights without a model: real records through the real connection to the ledger, in a second.
 
-    scripted_night.py train|evaluate <cycle>|jobs --policy SHA256 --ledger-fd N --data DIR --settings FILE
+    scripted_night.py prepare|train|evaluate <cycle>|jobs --policy SHA256 --ledger-fd N --data DIR --settings FILE
 
 Training commits steps with rollouts, and a checkpoint with its attestation; the evaluation asks both models as many
 questions. The time is that of the file `clock` in the data folder. While `slow` is there, training waits after its
@@ -31,6 +31,7 @@ from verifiers.contract.verdict import Outcome, Verdict
 STEPS, TASKS, SAMPLES, TOKENS, QUESTIONS = 4, 4, 4, 60, 40
 SEEDLING = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
 COMPANIONS = {name: (SEEDLING / name).read_bytes() for name in ("config.json", "tokenizer.json")}
+SEALED_SET = "0" * 64
 FAMILIES = ("gcd", "linear", "polynomials", "tables")
 
 
@@ -49,10 +50,16 @@ class Night:
     def now(self) -> str:
         return (self.data / "clock").read_text()
 
+    def prepare(self) -> None:
+        champion = self.ledger.alias("champion")
+        self.ledger.put_sealed_set(SEALED_SET, {"items": QUESTIONS})
+        exam = {"again": None, "tasksets": self.cycle.plan["recipe"]["tasksets"], "left_out": {}, "sealed": SEALED_SET}
+        self._update(plan={**self.cycle.plan, **exam, **({"start": champion} if champion else {})})
+
     def train(self) -> None:
-        champion = self.ledger.alias("champion") or self._published(b"the first", None, "imported")
+        champion = self.cycle.plan.get("start") or self._published(b"the first", None, "imported")
         if "start" not in self.cycle.plan:
-            self._update(plan={**self.cycle.plan, "again": None, "tasksets": list(FAMILIES), "start": champion})
+            self._update(plan={**self.cycle.plan, "start": champion})
         self._update(phase="training")
         recorded = set(self.ledger.recorded_steps(self.cycle.id))
         for step in range(STEPS):
@@ -71,7 +78,7 @@ class Night:
         evaluation = Evaluation(
             id=f"{self.cycle.id}.evaluation",
             cycle=self.cycle.id,
-            sealed_set="0" * 64,
+            sealed_set=SEALED_SET,
             candidate=self._results(plan["candidate"], 1.0, 0.7),
             champion=self._results(plan["start"], 1.0, 0.5),
             candidate_greedy=self._results(plan["candidate"], 0.0, 0.7),
@@ -98,7 +105,7 @@ class Night:
             }
         )
         if self.ledger.checkpoint(digest) is None:
-            write_attestation(self.data, self.ledger, self.cycle, made, policy=self.policy, sealed="0" * 64)
+            write_attestation(self.data, self.ledger, self.cycle, made, policy=self.policy, sealed=SEALED_SET)
             self.ledger.put_checkpoint(made)
         return digest
 
@@ -207,7 +214,7 @@ def main(argv: list[str]) -> None:
     options = dict(zip(argv[-8::2], argv[-7::2], strict=True))
     ledger = RemoteLedger(Connection(int(options["--ledger-fd"])))
     night = Night(cycle, ledger, Path(options["--data"]), options["--policy"])
-    night.train() if work == "train" else night.evaluate()
+    {"prepare": night.prepare, "train": night.train, "evaluate": night.evaluate}[work]()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import base64
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -26,6 +27,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from common import strict_json
 from common.strict_json import Bounds
+from policies.curve import has_prime_order
 from policies.errors import Refusal, StatementRefused
 
 if TYPE_CHECKING:
@@ -50,9 +52,8 @@ class PublicKey:
         return "SHA256:" + base64.b64encode(ssh_key_fingerprint(self.key(), hashes.SHA256())).decode().rstrip("=")
 
     def key(self) -> Ed25519PublicKey:
-        loaded = load_ssh_public_key(self.line.encode())
-        assert isinstance(loaded, Ed25519PublicKey)
-        return loaded
+        """Returns the key for cryptography. Raises ValueError unless it is an Ed25519 key of prime order."""
+        return _loaded(self.line)
 
     @classmethod
     def of(cls, key: Ed25519PublicKey) -> PublicKey:
@@ -60,14 +61,9 @@ class PublicKey:
 
     @classmethod
     def read(cls, text: str) -> PublicKey:
-        """Parses a public key from a line of an OpenSSH `.pub` file. Raises ValueError unless it is an Ed25519 key."""
-        try:
-            loaded = load_ssh_public_key(text.strip().encode())
-        except (ValueError, UnsupportedAlgorithm) as error:
-            raise ValueError(f"not a public key in OpenSSH format: {error}") from error
-        if not isinstance(loaded, Ed25519PublicKey):
-            raise ValueError("not an Ed25519 key")
-        return cls.of(loaded)
+        """Parses a public key from a line of an OpenSSH `.pub` file. Raises ValueError unless it is an Ed25519 key of
+        prime order."""
+        return cls.of(_loaded(text.strip()))
 
 
 @dataclass(frozen=True)
@@ -103,6 +99,19 @@ class OpenEnvelope:
         except VerificationError:
             return False
         return True
+
+
+@lru_cache(maxsize=256)
+def _loaded(line: str) -> Ed25519PublicKey:
+    try:
+        loaded = load_ssh_public_key(line.encode())
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise ValueError(f"not a public key in OpenSSH format: {error}") from error
+    if not isinstance(loaded, Ed25519PublicKey):
+        raise ValueError("not an Ed25519 key")
+    if not has_prime_order(loaded.public_bytes_raw()):
+        raise ValueError("not a sound Ed25519 key: signatures under it prove nothing")
+    return loaded
 
 
 def canonical(value: Any) -> bytes:

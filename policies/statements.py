@@ -6,9 +6,9 @@ are arguments, so setting the clock back revives nothing.
 Signed edits of the policy file. Pure.
 
 Invariants: an edit names its audit log, the policy it replaces and its number in the sequence of edits, so a replayed
-edit has no effect, not even in a log that was started anew. An edit needs as many signers as the policy in force
-requires for an approval, or everybody if fewer were ever known, so nobody can lower that number alone, even by revoking
-another person's key.
+edit has no effect, not even in a log that was started anew. An edit needs as many independent signers as the policy in
+force requires for an approval, so nobody can lower that number alone, not even while nobody else is known, nor by
+revoking another person's key.
 
 A person's signed validation that a job's check means what was intended, and every reason to refuse one. Pure.
 

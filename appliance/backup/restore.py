@@ -28,6 +28,7 @@ from appliance.backup.store import (
     copy,
     digest_of,
 )
+from appliance.backup.undone import require_confirmed, undone
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify as verify_folder
 from appliance.ledger.lock import data_lock
@@ -43,8 +44,11 @@ class OtherHistoryError(BackupError):
     exit_code = 1
 
 
-def decided_since(log: bytes, key: str, data: Path, kept: Sequence[Path], accepted: str | None) -> int:
-    """Checks that a backup belongs to a data folder's history, and counts the audit log entries younger than it.
+def decided_since(
+    log: bytes, key: str, data: Path, kept: Sequence[Path], accepted: str | None
+) -> tuple[int, list[str]]:
+    """Checks that a backup belongs to a data folder's history. Returns the number of audit log entries younger than it,
+    and each governance act among them.
 
     `log` and `key` are the backup's log and public key line, `kept` the files outside with the folder's log head.
     `accepted` is the key fingerprint that a person named, which permits another history. Raises OtherHistoryError,
@@ -57,17 +61,26 @@ def decided_since(log: bytes, key: str, data: Path, kept: Sequence[Path], accept
         )
     lines = log.splitlines(keepends=True)
     problem, since = _beside_folder(log, fingerprint, data)
+    outside = 0
     for file in kept:
         if file.exists() and (content := file.read_bytes()):
             why, more = _beside_head(lines, key, content, file)
-            problem, since = problem or why, max(since, more)
+            problem, outside = problem or why, max(outside, more)
     if problem and accepted is None:
         raise OtherHistoryError(
             f"{problem}, and nothing was changed",
             hint="use a backup of this folder; if you know the key of this one, "
             f"`--accept-key {fingerprint}` accepts it anyway",
         )
-    return since
+    acts = undone(log, _log_in(data))
+    if outside > since:
+        acts.append(f"{outside - since} newest entries, which are in no log here: revocations may be among them")
+    return max(since, outside), acts
+
+
+def _log_in(data: Path) -> bytes:
+    path = log_file(data)
+    return path.read_bytes() if path.exists() else b""
 
 
 def _beside_folder(log: bytes, fingerprint: str, data: Path) -> tuple[str, int]:
@@ -76,7 +89,7 @@ def _beside_folder(log: bytes, fingerprint: str, data: Path) -> tuple[str, int]:
     path, public = log_file(data), public_file(data, "daemon")
     if public.exists() and _fingerprint(public.read_text(errors="replace")) != fingerprint:
         return f"the backup was signed with another key ({fingerprint}) than {public}", 0
-    now = path.read_bytes() if path.exists() else b""
+    now = _log_in(data)
     if not now.startswith(log) and not (now and log.startswith(now)):
         return (f"the backup's log is not the beginning of {path}", 0) if now else ("", 0)
     return "", max(0, now.count(b"\n") - log.count(b"\n"))
@@ -111,6 +124,8 @@ class Restored(NamedTuple):
     """The previous folder, complete; None if there was none."""
     since: int
     """Audit log entries younger than the backup."""
+    undone: tuple[str, ...]
+    """Governance acts among them, each as a sentence."""
 
 
 def check(store: BackupStore, manifest: BackupManifest, *, said: Said = lambda text: None) -> None:
@@ -158,14 +173,16 @@ def restore(
     replace: bool,
     kept: Sequence[Path] = (),
     accept_key: str | None = None,
+    confirm: Callable[[Sequence[str]], None] = lambda acts: require_confirmed(acts, None),
     accept: Callable[[Path], None] = lambda folder: None,
     said: Said = lambda text: None,
 ) -> Restored:
     """Verifies a backup and restores it as the data folder; with `replace`, an existing folder is moved aside.
 
     `kept` are the files outside with heads of its log, `accept_key` the fingerprint of a key of another history that a
-    person accepts; `accept` is called with the new folder once it is in place. Raises BackupError, OSError, and
-    LedgerError while a daemon works there.
+    person accepts; `confirm` is called with the governance acts that the restore undoes, and raises unless a person
+    agrees; `accept` is called with the new folder once it is in place. Raises BackupError, OSError, and LedgerError
+    while a daemon works there.
     """
     used = data.is_dir() and any(data.iterdir())
     if data.is_symlink() or (data.exists() and not data.is_dir()):
@@ -182,7 +199,8 @@ def restore(
     aside = data.with_name(f"{data.name}.before-restore-{stamp}")
     with data_lock(data) if used else nullcontext():
         log, key = (_text(store, manifest, name) for name in (LOG, PUBLIC))
-        since = decided_since(log, key.decode(errors="replace"), data, kept, accept_key)
+        since, acts = decided_since(log, key.decode(errors="replace"), data, kept, accept_key)
+        confirm(acts)
         try:
             if made.exists():
                 shutil.rmtree(made)
@@ -204,7 +222,7 @@ def restore(
     except BaseException:
         _take_back(data, aside, used=used)
         raise
-    return Restored(aside if used else None, since)
+    return Restored(aside if used else None, since, tuple(acts))
 
 
 def _text(store: BackupStore, manifest: BackupManifest, name: str) -> bytes:

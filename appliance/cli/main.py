@@ -30,25 +30,15 @@ modules or drawing a screen."""
 
 
 COMMANDS: dict[str, CommandRow | GroupRow] = {
+    "demo": CommandRow("service.commands:demo", "Run one night in miniature on this machine, in minutes."),
     "serve": CommandRow("service.commands:serve", "Run the daemon in the foreground, until Ctrl-C or SIGTERM."),
-    "broker": CommandRow("service.commands:broker", "Run the broker alone, as root."),
     "status": CommandRow(
         "service.commands:status", "Show running work, models in service, and what waits for a person."
     ),
     "tui": CommandRow("service.screen:tui", "Open the terminal program."),
     "stop": CommandRow("service.commands:stop", "Ask the daemon to stop."),
     "doctor": CommandRow("service.commands:doctor", "Check this machine, and advise on missing parts."),
-    "plan": CommandRow("machine.plan:plan", "Compute which ways of training a model fit into this machine."),
-    "selftest": CommandRow("machine.selftest:app", "Run the GPU self-test."),
-    "backup": CommandRow("service.backup:app", "Create, list, verify, restore and remove backups of the data folder."),
-    "bug-report": CommandRow(
-        "machine.bug_report:bug_report", "Write an archive for people who investigate a fault, without secrets."
-    ),
-    "demo": CommandRow("service.commands:demo", "Run one night in miniature on this machine, in minutes."),
-    "config": CommandRow("service.config:app", "Show the configuration and the origin of its values."),
-    "schema": CommandRow(
-        "show.schema:schema", "Print the JSON Schema of a command's --json output, or list the commands that have one."
-    ),
+    "logs": CommandRow("show.logs:logs", "Show the last lines of the daemon, its worker, its broker or its gateway."),
     "submit": CommandRow(
         "jobs.submit:submit", "Submit a question whose answer can be checked: an answer, a program, a proof, a text."
     ),
@@ -70,6 +60,20 @@ COMMANDS: dict[str, CommandRow | GroupRow] = {
         "jobs.bundle:verify", "Verify a bundle again, without the daemon, and list what was not checked."
     ),
     "bundle": CommandRow("jobs.bundle:app", "Pack a bundle into one file, or unpack it."),
+    "check": CommandRow("check.commands:app", "Verify answers, proofs, programs and texts."),
+    "cycle": CommandRow("training.cycles:app", "Start, list, show, watch, cancel and resume cycles."),
+    "schedule": CommandRow("training.schedule:app", "Show, pause and resume the schedule of nights."),
+    "report": CommandRow(
+        "models.report:report",
+        "Show a cycle's results: curves, tasksets before and after, decision, examples of changed answers.",
+    ),
+    "train": CommandRow("training.train:train", "Train in stages: SFT, RL with growing budgets, distillation."),
+    "warm-start": CommandRow(
+        "training.warm_start:warm_start",
+        "Let a teacher answer training questions, verify the answers, and keep a set for a stage of SFT.",
+    ),
+    "rollouts": CommandRow("training.rollouts:app", "List and show the model's attempts."),
+    "prune": CommandRow("training.rollouts:prune", "Drop the tokens of old training rollouts from the ledger."),
     "model": GroupRow(
         {
             "provenance": CommandRow(
@@ -112,27 +116,7 @@ COMMANDS: dict[str, CommandRow | GroupRow] = {
     "evaluate": CommandRow(
         "models.evaluate:evaluate", "Measure a model on open questions, with intervals; any engine."
     ),
-    "engine": CommandRow("models.engine:app", "Serve a model's tokens and log-probabilities to training programs."),
-    "gateway": CommandRow(
-        "service.gateway:app", "Run an OpenAI-compatible endpoint on this machine, for your own agent."
-    ),
-    "key": GroupRow(
-        {
-            "new": CommandRow(
-                "governance.key_sign:new", "Make your own key, encrypted, and ask the daemon to admit it."
-            ),
-            "ls": CommandRow("governance.keys:ls", "List the keys known to the daemon, and which are yours."),
-            "show": CommandRow("governance.keys:show", "Show all that is known about a person's keys."),
-            "admit": CommandRow(
-                "governance.key_sign:admit", "Admit a key: your own, or another person's with your signature."
-            ),
-            "revoke": CommandRow(
-                "governance.key_sign:revoke", "Revoke a key permanently; any person with a valid key can."
-            ),
-        },
-        "Make, admit, revoke and list persons' keys.",
-    ),
-    "audit": CommandRow("audit.commands:app", "Read, check and export the audit log of all decisions."),
+    "plan": CommandRow("machine.plan:plan", "Compute which ways of training a model fit into this machine."),
     "policy": GroupRow(
         {
             "sign": CommandRow(
@@ -166,21 +150,23 @@ COMMANDS: dict[str, CommandRow | GroupRow] = {
         },
         "Check, explain, test and sign the policy.",
     ),
-    "cycle": CommandRow("training.cycles:app", "Start, list, show, watch, cancel and resume cycles."),
-    "schedule": CommandRow("training.schedule:app", "Show, pause and resume the schedule of nights."),
-    "report": CommandRow(
-        "models.report:report",
-        "Show a cycle's results: curves, tasksets before and after, decision, examples of changed answers.",
+    "key": GroupRow(
+        {
+            "new": CommandRow(
+                "governance.key_sign:new", "Make your own key, encrypted, and ask the daemon to admit it."
+            ),
+            "ls": CommandRow("governance.keys:ls", "List the keys known to the daemon, and which are yours."),
+            "show": CommandRow("governance.keys:show", "Show all that is known about a person's keys."),
+            "admit": CommandRow(
+                "governance.key_sign:admit", "Admit a key: your own, or another person's with your signature."
+            ),
+            "revoke": CommandRow(
+                "governance.key_sign:revoke", "Revoke a key permanently; any person with a valid key can."
+            ),
+        },
+        "Make, admit, revoke and list persons' keys.",
     ),
-    "train": CommandRow("training.train:train", "Train in stages: SFT, RL with growing budgets, distillation."),
-    "warm-start": CommandRow(
-        "training.warm_start:warm_start",
-        "Let a teacher answer training questions, verify the answers, and keep a set for a stage of SFT.",
-    ),
-    "rollouts": CommandRow("training.rollouts:app", "List and show the model's attempts."),
-    "prune": CommandRow("training.rollouts:prune", "Drop the tokens of old training rollouts from the ledger."),
-    "docs": CommandRow("show.docs:app", "Write the reference pages."),
-    "logs": CommandRow("show.logs:logs", "Show the last lines of the daemon, its worker, its broker or its gateway."),
+    "audit": CommandRow("audit.commands:app", "Read, check and export the audit log of all decisions."),
     "curriculum": GroupRow(
         {
             "ls": CommandRow(
@@ -233,7 +219,18 @@ COMMANDS: dict[str, CommandRow | GroupRow] = {
         "List, try, certify and add tasksets.",
     ),
     "plugins": CommandRow("plugins.commands:app", "List and certify plug-ins: distributions that add to the product."),
-    "check": CommandRow("check.commands:app", "Verify answers, proofs, programs and texts."),
+    "gateway": CommandRow(
+        "service.gateway:app", "Run an OpenAI-compatible endpoint on this machine, for your own agent."
+    ),
+    "engine": CommandRow("models.engine:app", "Serve a model's tokens and log-probabilities to training programs."),
+    "schema": CommandRow(
+        "show.schema:schema", "Print the JSON Schema of a command's --json output, or list the commands that have one."
+    ),
+    "config": CommandRow("service.config:app", "Show the configuration and the origin of its values."),
+    "backup": CommandRow("service.backup:app", "Create, list, verify, restore and remove backups of the data folder."),
+    "bug-report": CommandRow(
+        "machine.bug_report:bug_report", "Write an archive for people who investigate a fault, without secrets."
+    ),
     "sandbox": GroupRow(
         {
             "run": CommandRow("sandbox.run:run", "Run Python in a fresh sandbox."),
@@ -262,14 +259,28 @@ COMMANDS: dict[str, CommandRow | GroupRow] = {
         },
         "Run code in sandboxes, and inspect them.",
     ),
+    "broker": CommandRow("service.commands:broker", "Run the broker alone, as root."),
     "cluster": CommandRow("sandbox.cluster:app", "Run sandboxes on several machines."),
+    "selftest": CommandRow("machine.selftest:app", "Run the GPU self-test."),
+    "docs": CommandRow("show.docs:app", "Write the reference pages."),
 }
 
 
+SECTIONS = {
+    "demo": "Run it",
+    "submit": "Give it work",
+    "cycle": "Nights and training",
+    "model": "Models and their approval",
+    "curriculum": "Tasks",
+    "gateway": "For other programs",
+    "config": "The machine",
+}
+"""Headings in `assay --help`, by the first command below each."""
 SPELLED = {"licence": "license"}
 """Accepted variant spellings of options; help shows one."""
 app = lazy_group(
     COMMANDS,
+    SECTIONS,
     name="assay",
     add_completion=True,
     help="Keeps an agent honest and makes it better every night.",

@@ -59,6 +59,9 @@ class RolloutView(FrozenModel):
     """Rollout that it branched from; None if it began at the question."""
     verdict: Verdict
 
+    is_probe: bool
+    """True if it failed by design: an unsolvable question, or a request to refuse, of an evaluation."""
+
     @classmethod
     def of(cls, judged: Judged, question: str = "") -> RolloutView:
         own: dict[str, Any] = {"family": judged.family, "verdict": judged.verdict, "question": question}
@@ -250,7 +253,7 @@ class PolicyInForce(FrozenModel):
     number: int
     """Number of policies in force so far, including this one; the next edit carries it."""
     people: int
-    """Persons who must sign the next edit, or all if fewer were ever known."""
+    """Independent persons who must sign the next edit."""
     unsigned: str
     """Digest of the policy file as written, if it differs and nobody has signed it yet."""
 

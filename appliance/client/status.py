@@ -109,6 +109,8 @@ class Status(FrozenModel):
     """Number of jobs by state."""
     next_cycle: str | None
     """Scheduled start of the next cycle; UTC, ISO 8601."""
+    nights: str = ""
+    """Pause of nights by a person, or why the unfinished cycle may not work now; empty if neither."""
     policy: str
     """Digest of the policy file in force."""
     last_event: int

@@ -16,7 +16,7 @@ from appliance.curriculum.kept_files import kept_questions
 from appliance.ledger.ledger import Ledger
 from appliance.promotion.evidence import meetings
 from appliance.records.cycles import Cycle
-from appliance.records.evaluations import REFUSAL_RUN, SAMPLED_RUNS, UNSOLVABLE_RUN
+from appliance.records.evaluations import SAMPLED_RUNS
 from appliance.records.record import Record
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged, RolloutFilter
@@ -112,8 +112,7 @@ def reverify(
 def _own_check(judged: Judged) -> bool:
     """True if a rollout of an evaluation (unsolvable or refusal probe) had its own check, which is not on record. The
     task of that name has another."""
-    rollout = judged.rollout
-    return rollout.purpose is Purpose.EVALUATION and rollout.step in (UNSOLVABLE_RUN, REFUSAL_RUN)
+    return judged.rollout.is_probe
 
 
 def _specs_of(cycle: Cycle, ledger: Ledger, data: Path) -> dict[str, Spec]:

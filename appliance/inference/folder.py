@@ -44,7 +44,18 @@ def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype
     """Loads a causal language model from its files with transformers, in number type `dtype`, in evaluation mode.
     Raises ModelError, with `name` in the message: no config.json, missing or damaged safetensors, an unknown
     architecture, or weights that do not fit the configuration."""
-    library, settings = _library(), _settings(files, name)
+    return _opened(_settings(files, name), _weights(files, name), name, dtype=dtype)
+
+
+def require_fit(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Checks that weights of these shapes, by tensor name, are all that the model of a parsed config.json needs. Loads
+    none of them. Raises ModelError as `open_model`."""
+    empty = {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
+    _opened({"model_type": "", **config}, empty, "the folder", device_map="meta")
+
+
+def _opened(settings: Mapping[str, Any], weights: Mapping[str, torch.Tensor], name: str, **options: Any) -> Any:
+    library = _library()
     try:
         config = library.AutoConfig.for_model(**settings)
     except Exception as error:  # any error of a model's class given unexpected settings
@@ -56,10 +67,10 @@ def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype
             model, report = library.MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].from_pretrained(
                 None,
                 config=config,
-                state_dict=_weights(files, name),
-                dtype=dtype,
+                state_dict=weights,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,
+                **options,
             )
     except (MemoryError, ModelError):
         raise
@@ -67,8 +78,9 @@ def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype
         raise ModelError(f"{name} cannot be loaded: {_first_line(error)}", hint=COMPLETE) from error
     wrong = sorted({*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])})
     if wrong:
+        shown = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
         raise ModelError(
-            f"{name}: {len(wrong)} weights are missing or do not fit config.json, such as {wrong[0]}",
+            f"{name}: weights are missing or do not fit config.json: {shown}",
             hint="config.json and the weights come from two different models, or a part was not copied",
         )
     return model.eval()
@@ -134,12 +146,18 @@ def _weights(files: ModelFiles, name: str) -> Mapping[str, torch.Tensor]:
     found: dict[str, torch.Tensor] = {}
     for shard in shards:
         try:
-            found |= safetensors.torch.load(files[shard])
+            tensors = safetensors.torch.load(files[shard])
         except (SafetensorError, ValueError, KeyError) as error:
             raise ModelError(
                 f"{shard} of {name} is broken: {_first_line(error)}",
                 hint="copy the folder again; the file is truncated or changed",
             ) from error
+        if twice := sorted(found.keys() & tensors):
+            raise ModelError(
+                f"{shard} of {name} has {twice[0]}, which another file has too",
+                hint="remove the weights that do not belong to this model",
+            )
+        found |= tensors
     return found
 
 

@@ -127,6 +127,10 @@ class AuditedLedger(SqliteLedger):
                 self.audit.append("ledger.refused", found=found)
         raise TamperedError(found)
 
+    def note_refused(self, work: str, call: str, why: str) -> None:
+        """Names in the audit log a worker's call that its grant does not cover."""
+        self.audit.append("grant.refused", work=work, call=call, message=why)
+
     # reading
     def _one(self, shape: type[R], table: Table, key: str) -> R | None:
         if table.name not in KINDS:

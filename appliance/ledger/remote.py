@@ -31,6 +31,8 @@ if TYPE_CHECKING:  # a worker has no database
     from appliance.ledger.leases import Holder
 
 MAX_FRAME = 64 << 20
+MOST_TOLD = 16
+"""Refused calls of one worker that are named in the audit log, each sentence once."""
 
 
 _ROLLOUTS = Bounds(MAX_FRAME, values=4_000_000, containers=200_000)
@@ -139,8 +141,18 @@ def serve_ledger(connection: Connection, ledger: Ledger, grant: Grant, holder: H
     connection.
 
     Writes count only while the leases of `holder` are valid. A request outside the protocol or the grant raises
-    LedgerError on the other side; one that is too long or truncated ends the connection.
+    LedgerError on the other side, and one outside the grant is named in the audit log; one that is too long or
+    truncated ends the connection.
     """
+    told: set[str] = set()
+
+    def refused(call: str, why: str) -> bytes:
+        if why not in told and len(told) < MOST_TOLD and not grant.is_over(ledger):
+            told.add(why)
+            with suppress(LedgerError, AuditError):
+                ledger.note_refused(grant.work, call, why)  # type: ignore[attr-defined]
+        return _refused(call, why)
+
     with connection:
         while True:
             try:
@@ -148,16 +160,20 @@ def serve_ledger(connection: Connection, ledger: Ledger, grant: Grant, holder: H
             except (EOFError, OSError):
                 return
             with ledger.leases.acting(holder) if holder is not None else nullcontext():  # type: ignore[attr-defined]
-                answer = _answer(ledger, frame, grant)
+                answer = _answer(ledger, frame, grant, refused)
             with suppress(BrokenPipeError, ConnectionResetError):
                 connection.send_bytes(answer)
 
 
-def _answer(ledger: Ledger, frame: bytes, grant: Grant) -> bytes:
+def _refused(call: str, why: str) -> bytes:
+    return _refusal(why, _NOT_ITS_OWN)
+
+
+def _answer(ledger: Ledger, frame: bytes, grant: Grant, refused: Callable[[str, str], bytes] = _refused) -> bytes:
     named = _NAMED.match(frame)
     call_name = "" if named is None else named[1].decode()
     if call_name in _calls() and call_name not in grant.calls:
-        return _refusal(f"{grant.work} may not call {call_name}", _NOT_ITS_OWN)
+        return refused(call_name, f"{grant.work} may not call {call_name}")
     try:
         request = read_model(_requests(), frame, _ROLLOUTS if call_name in _LARGE else _OTHERS)
     except NotJsonError as error:
@@ -169,8 +185,8 @@ def _answer(ledger: Ledger, frame: bytes, grant: Grant) -> bytes:
         )
     call = _calls()[request.call]
     try:
-        if refused := grant.refusal(request, ledger):
-            return _refusal(refused, _NOT_ITS_OWN)
+        if why := grant.refusal(request, ledger):
+            return refused(call.name, why)
         value = getattr(ledger, call.name)(**{name: getattr(request, name) for name in call.parameters})
     except (LedgerError, AuditError) as error:
         return _refusal(str(error), error.hint)

@@ -28,7 +28,7 @@ from appliance.ledger.sqlite_rollouts import Dropped, counting, drop_tokens
 from appliance.records.cycles import Checkpoint, Cycle, Event
 from appliance.records.evaluations import Approval, Evaluation
 from appliance.records.nights import Canary
-from appliance.records.rollouts import Purpose
+from appliance.records.rollouts import REFUSAL_RUN, UNSOLVABLE_RUN, Purpose
 from appliance.records.training import ANY_ROLLOUT, Judged, PassCount, RolloutFilter, StepRecord
 from policies.contract.decision import Decision
 
@@ -140,6 +140,9 @@ class SqliteLedger(JobRows, NightRows):
         page = select(columns.sequence).where(
             *((column if column is first else tables.unindexed(column)) == value for column, value in asked.items())
         )
+        if not where.probes:
+            step, purpose = tables.unindexed(columns.step), tables.unindexed(columns.purpose)
+            page = page.where(~((purpose == Purpose.EVALUATION) & step.in_((UNSOLVABLE_RUN, REFUSAL_RUN))))
         if where.before is not None:
             last = select(columns.sequence).where(columns.key == where.before).scalar_subquery()
             page = page.where(columns.sequence < last)
@@ -163,6 +166,9 @@ class SqliteLedger(JobRows, NightRows):
         return drop_tokens(self._database, cycles, dry_run=dry_run)
 
     # sealed sets
+    def note_refused(self, work: str, call: str, why: str) -> None:
+        """Names a worker's refused call where there is an audit log; not part of the protocol."""
+
     def put_sealed_set(self, digest: str, description: dict[str, str | int | float]) -> None:
         payload = json.dumps(description, sort_keys=True)
         with self._database.writing() as connection:

@@ -28,7 +28,7 @@ from appliance.learning.checkpoints import LICENSES, is_model_file, model_files
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, sweep, verify, write_folder
 from appliance.learning.recipes.recipe import TrainingRecipe
-from appliance.readiness.model import ModelFacts, UnusableModelError, examine, read_config
+from appliance.readiness.model import ModelFacts, UnusableModelError, examine, read_config, require_weights
 from appliance.system.durable_file import expanded
 
 BASES = "bases"
@@ -75,6 +75,7 @@ def import_base(source: str, data: Path, license_file: Path | None = None) -> Im
         try:
             facts = examine(folder, TrainingRecipe())
             _require_known(folder)
+            require_weights(folder)
         except ModelError as error:
             raise UnusableModelError(f"{path}: {error}", hint=error.hint) from error
         taken = model_files(folder)
@@ -171,11 +172,21 @@ def _as_folder(path: Path, data: Path) -> Iterator[Path]:
             yield Path(apart)
     elif path.is_dir():
         yield path
+    elif path.is_file() and _starts(path, b"GGUF"):
+        raise UnusableModelError(
+            f"{path} is a GGUF file, which cannot be imported: its weights are quantized for inference",
+            hint="import the model that it was made from: `hf download NAME --local-dir FOLDER` on any machine",
+        )
     else:
         raise UnusableModelError(
             f"{path} is neither a model folder nor a tar archive of one" if path.exists() else f"no such file: {path}",
             hint="nothing is downloaded here: run `hf download NAME --local-dir FOLDER`, and import that folder",
         )
+
+
+def _starts(path: Path, mark: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(mark)) == mark
 
 
 def _unpack(archive: Path, folder: Path) -> None:

@@ -265,6 +265,14 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
     return ModelFacts(shape.parameters, entries, needed, shape, written)
 
 
+def require_weights(folder: Path) -> None:
+    """Checks that the folder has every weight that transformers needs for its model, which loads transformers but no
+    weights. Raises ModelError and OSError."""
+    from appliance.inference.folder import require_fit
+
+    require_fit(*_read(folder))
+
+
 def shape_in(folder: Path) -> Shape:
     """Reads the shape of the model in a folder, for a memory plan. Raises UnusableModelError, which names the
     folder."""
@@ -316,18 +324,27 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
     if not shards:
         raise ModelError("it has no safetensors file of a model, such as model.safetensors", hint=COMPLETE)
     named = _table(files, _INDEX).get("weight_map") if _INDEX in files else None
-    missing = sorted({str(name) for name in named.values()} - files.keys()) if isinstance(named, dict) else []
-    if missing:
+    places = {str(tensor): str(file) for tensor, file in named.items()} if isinstance(named, dict) else {}
+    if missing := sorted({*places.values()} - files.keys()):
         raise ModelError(f"it has no {missing[0]}, which {_INDEX} names", hint=COMPLETE)
     numbered = {name for name in shards if _NUMBERED.fullmatch(name)}
     if numbered and len(numbered) != (wanted := int(_NUMBERED.sub(r"\1", min(numbered)))):
         raise ModelError(f"it has {len(numbered)} of {wanted} safetensors files", hint=COMPLETE)
+    if stray := sorted({*shards} - {*places.values()} if places else {*shards} - numbered if numbered else ()):
+        why = f"which {_INDEX} does not name" if places else f"beside {min(numbered)}"
+        raise ModelError(f"it has {stray[0]}, {why}", hint="remove the weights that do not belong to this model")
     found: dict[str, tuple[int, ...]] = {}
     for name in shards:
         shapes = read_shapes(files[name])
         if shapes is None:
             raise ModelError(f"{name} is shorter or longer than its header says", hint=COMPLETE)
+        for tensor in shapes:
+            if tensor in found or (places and places.get(tensor) != name):
+                why = "which another file has too" if tensor in found else f"which {_INDEX} has elsewhere"
+                raise ModelError(f"{name} has {ascii(tensor)[1:-1][:120]}, {why}", hint=COMPLETE)
         found.update(shapes)
+    if lost := sorted(places.keys() - found.keys()):
+        raise ModelError(f"{places[lost[0]]} has no {ascii(lost[0])[1:-1][:120]}, which {_INDEX} names", hint=COMPLETE)
     if not found:
         raise ModelError(f"{shards[0]} holds no weights", hint=COMPLETE)
     return config, found

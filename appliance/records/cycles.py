@@ -11,6 +11,8 @@ from appliance.records.record import Record
 
 KEPT_ROLLOUTS = "kept_rollouts"
 """Plan key: SHA-256 of the file with unfinished rollouts, and of the one before it."""
+SEALED = "sealed"
+"""Plan key: digest of the sealed set. With it the exam is fixed: tasksets, questions and, if one serves, champion."""
 
 
 class CycleState(StrEnum):
@@ -51,6 +53,10 @@ class Cycle(Record):
     failure: str = ""
 
 
+CORE_KINDS = frozenset(
+    {"broker", "canary", "curriculum", "cycle", "daemon", "gateway", "governance", "report", "schedule", "worker"}
+)
+"""Kinds of events that only the daemon writes: a worker's text never looks like a person's or the core's act."""
 SEPARATION = "separation"
 """Kind of the event that counts removed copies of held-out questions: figures by `door/check`."""
 

@@ -12,8 +12,6 @@ from runtime.sandbox import Tier, Usage
 
 CHAMPION_RUN, CANDIDATE_RUN = SAMPLED_RUNS = (0, 1)
 """Numbers of the sampled runs of an evaluation, which a decision counts; the two greedy runs follow."""
-UNSOLVABLE_RUN, REFUSAL_RUN = 4, 5
-"""Runs in which the candidate gets unsolvable questions, and requests it must refuse, each with its own checks."""
 
 
 class ItemResult(Record):

@@ -113,6 +113,11 @@ class RolloutEnd(StrEnum):
     INFRA_ERROR = "infra_error"
 
 
+UNSOLVABLE_RUN, REFUSAL_RUN = 4, 5
+"""Runs of an evaluation in which the candidate gets unsolvable questions, and requests it must refuse, each with its
+own checks: steps of their rollouts."""
+
+
 class Purpose(StrEnum):
     TRAIN = "train"
     VALIDATION = "validation"
@@ -144,6 +149,11 @@ class Rollout(Record):
     """First own node: the nodes before were sampled in the other rollout."""
     branch_token: int = 0
     """First own token of that node: a branch may begin in the middle of a turn."""
+
+    @property
+    def is_probe(self) -> bool:
+        """True if an evaluation asked an unsolvable question, or a request that must be refused."""
+        return self.purpose is Purpose.EVALUATION and self.step in (UNSOLVABLE_RUN, REFUSAL_RUN)
 
     @property
     def versions(self) -> tuple[str, ...]:

@@ -32,6 +32,8 @@ class RolloutFilter(Record):
     outcome: Outcome | None = None
     before: str | None = None
     """Rollout id: selects rollouts recorded before it."""
+    probes: bool = True
+    """False leaves out an evaluation's unsolvable questions and requests to refuse, which fail by design."""
 
 
 ANY_ROLLOUT = RolloutFilter()

@@ -27,6 +27,7 @@ from appliance.rendering.renderer import (
     OwnTurn,
     RenderingError,
     ToolRequest,
+    code_request,
 )
 from curriculum.contract.environment import ToolSchema
 
@@ -161,7 +162,7 @@ class MarkerRenderer:
             code = body[len(markers.tool) :]
             if any(one.strip() in code for one in (markers.tool, markers.user, markers.assistant, markers.result)):
                 return Malformed(code, "a marker inside the code")
-            return ToolRequest(code) if code.strip() else Malformed(code, "empty call")
+            return code_request(code)
         if markers.tool in body:
             return Malformed(body, "a call must begin the turn")
         return text

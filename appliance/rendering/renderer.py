@@ -8,6 +8,7 @@ output, a rewritten turn) has no power: a program that prints a marker gets ordi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -58,6 +59,9 @@ class OwnTurn:
     text: str = ""
 
 
+_INDENTED = re.compile(r"\s*?^([ \t]+)\S", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class ToolRequest:
     """Model's call to run code, or of a tool of the task's world."""
@@ -67,6 +71,15 @@ class ToolRequest:
     tool: str = PYTHON.name
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of another tool: plain JSON that fits its schema."""
+
+
+def code_request(code: str) -> ToolRequest | Malformed:
+    """Returns the call of Python code that a model wrote. Tokenizers that put a blank before each word make models
+    begin with one, which no Python program may: the first line's indentation is removed from each line that has it."""
+    if not code.strip():
+        return Malformed(code, "empty call")
+    indented = _INDENTED.match(code)
+    return ToolRequest(re.sub(f"(?m)^{indented[1]}", "", code) if indented else code)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Declares tools to a chat model in the form of chat templates, and parses tool calls. Pure.
 
-A call's arguments are hostile model output. A call that does not fit the declaration is malformed, never repaired.
+A call's arguments are hostile model output. A call that does not fit the declaration is malformed, never repaired,
+except that Python code may be indented (`code_request`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from appliance.rendering.renderer import PYTHON, TOOLS, Malformed, RenderingError, ToolRequest
+from appliance.rendering.renderer import PYTHON, TOOLS, Malformed, RenderingError, ToolRequest, code_request
 from curriculum.contract.environment import ToolSchema, tools_in
 from curriculum.contract.task import Task
 from curriculum.environments import ENVIRONMENTS
@@ -82,7 +83,7 @@ def read_call(name: object, arguments: object, raw: str, tools: Sequence[ToolSch
         code = arguments["code"]
         if unusable(code):
             return Malformed(raw, "the code is not Unicode")
-        return ToolRequest(code) if code.strip() else Malformed(code, "empty call")
+        return code_request(code)
     if fault := fault_of(tool, arguments):
         return Malformed(raw, fault)
     assert isinstance(arguments, Mapping)

@@ -12,6 +12,7 @@ import ctypes
 import os
 import signal
 import sys
+from contextlib import suppress
 
 _PR_SET_PDEATHSIG = 1
 
@@ -22,11 +23,20 @@ def end_with(parent: int) -> None:
         os._exit(5)
 
 
+def lower(nice: int) -> None:
+    """Lowers the priority of this process, and of its session where the kernel shares the processor among sessions
+    (sched(7), autogroup): there a process's own nice value counts only within its session."""
+    os.nice(nice)
+    if nice and os.getsid(0) == os.getpid():
+        with suppress(OSError), open("/proc/self/autogroup", "w") as priority:  # noqa: PTH123 - pathlib loads slowly
+            priority.write(str(nice))
+
+
 def launch(parent: int, nice: int, command: list[str]) -> None:
     """Becomes the program `command`, at a lower priority and killed by the kernel when `parent` ends. Exits with status
     5 if it cannot start."""
     end_with(parent)
-    os.nice(nice)
+    lower(nice)
     try:
         os.execvp(command[0], command)  # noqa: S606 - a list, and no shell
     except OSError as error:

@@ -1,5 +1,6 @@
 """Starts a worker; run by the core, never by a person.
 
+  python -I -m appliance.worker prepare <cycle>  --policy SHA256 --ledger-fd N --data DIR --settings FILE
   python -I -m appliance.worker train <cycle>    --policy SHA256 --ledger-fd N --data DIR --settings FILE
   python -I -m appliance.worker evaluate <cycle> --policy SHA256 --ledger-fd N --data DIR --settings FILE
   python -I -m appliance.worker jobs any|solvers|model --policy SHA256 --ledger-fd N --data DIR --settings FILE
@@ -41,7 +42,7 @@ the code that holds the same lock."""
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m appliance.worker", description=__doc__)
-    parser.add_argument("work", choices=("train", "evaluate", "jobs"))
+    parser.add_argument("work", choices=("prepare", "train", "evaluate", "jobs"))
     parser.add_argument("id", nargs="?", default="")
     parser.add_argument("--ledger-fd", type=int, required=True)
     parser.add_argument("--data", type=Path, required=True)
@@ -81,10 +82,15 @@ def main(argv: list[str]) -> int:
 
 
 def work(
-    kind: Literal["train", "evaluate", "jobs"], name: str, data: Path, settings: Settings, ledger: Ledger, policy: str
+    kind: Literal["prepare", "train", "evaluate", "jobs"],
+    name: str,
+    data: Path,
+    settings: Settings,
+    ledger: Ledger,
+    policy: str,
 ) -> None:
-    """Runs this worker's work: trains or evaluates a cycle, or runs jobs. Imports heavy libraries only after every
-    check that needs none."""
+    """Runs this worker's work: prepares, trains or evaluates a cycle, or runs jobs. Imports heavy libraries only after
+    every check that needs none."""
     from appliance.settings.policy_files import load_policy
     from appliance.worker.tasks import run_cycle, run_jobs
 

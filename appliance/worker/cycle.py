@@ -1,11 +1,12 @@
-"""Runs one cycle up to its decision: prepare, warm start and training in one process, the evaluation in another.
+"""Runs one cycle up to its decision: preparation, training with its warm start, and evaluation, each in a process.
 
 A candidate held for insufficient evidence is evaluated on fresh questions instead of training a new one, as often as
 the policy allows.
 
 Invariants: each phase writes a ledger record and looks for that record first, so a killed cycle resumes where it
-stopped; recorded work is never repeated and unrecorded work never counts. The champion that a cycle starts from is
-written to its plan before training and stays the baseline, even if another model is promoted meanwhile.
+stopped; recorded work is never repeated and unrecorded work never counts. The preparation writes the exam to the plan
+before anything is trained: tasksets, sealed set, and the champion, which stays the baseline even if another model is
+promoted meanwhile. Training and evaluation draw the same sealed set, or end.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from appliance.curriculum.kept_files import NIGHTS, keep_questions, recent_quest
 from appliance.curriculum.own_tasksets import catalog_in
 from appliance.inference.engine import ModelError, ModelFiles
 from appliance.learning.checkpoints import model_files, publish
-from appliance.learning.errors import CheckpointError
+from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.folders import read_verified
 from appliance.learning.recipes.recipe import Recipe
 from appliance.learning.recipes.stages import Stage
 from appliance.promotion.evidence import CANDIDATE, CHAMPION, meetings
-from appliance.records.cycles import Checkpoint, Cycle, TrainingStage
+from appliance.records.cycles import SEALED, Checkpoint, Cycle, TrainingStage
 from appliance.records.evaluations import CANDIDATE_RUN, CHAMPION_RUN, Evaluation, ModelResults
 from appliance.records.training import Judged
 from appliance.rendering.renderer import RenderingError
@@ -46,8 +47,14 @@ from policies.gates import evidence
 from policies.gates.evidence import asks_again
 
 
+class ChangedExamError(LearningError):
+    """The sealed questions of a cycle cannot be drawn again; a retry is useless."""
+
+    exit_code = 2
+
+
 class CycleRun:
-    """Trains for one cycle, or evaluates its result; never both, see `appliance.daemon.service.decision`."""
+    """Prepares one cycle, trains for it or evaluates its result: see `appliance.daemon.service.decision`."""
 
     def __init__(self, cycle: Cycle, context: WorkContext, progress: CycleProgress, model_path: Path | None) -> None:
         self._cycle = cycle
@@ -59,8 +66,29 @@ class CycleRun:
         self._stages = tuple(map(Stage.model_validate, cycle.plan.get("stages", ())))
         self._models = context.data / "models"
 
+    def prepare(self) -> None:
+        """Fixes the cycle's exam in its plan: champion, tasksets, sealed set. Does nothing if it is fixed."""
+        plan = self._progress.cycle.plan
+        if SEALED in plan:
+            return
+        with self._progress.phase("prepare"):
+            again = plan["again"] if "again" in plan else None if "start" in plan else self._again()
+            champion = plan.get("start") or self._ledger.alias(CHAMPION)
+            catalog = catalog_in(self._context.data, self._recipe.tasksets)
+            usable, without = self._usable(catalog, champion)
+            held = self._ledger.checkpoint(again) if again else None
+            sealed = self._drawn(held, usable, catalog)
+            more = {} if held is None else {"without what was trained in": held.cycle}
+            self._ledger.put_sealed_set(sealed.digest, {**sealed.description, **more})
+            start = {"start": champion} if champion else {}
+            fixed = {"again": again, "tasksets": usable, "left_out": without, SEALED: sealed.digest, **start}
+            for name, reason in without.items():
+                self._progress.say("warning", f"taskset {name} is skipped: {reason}")
+            self._progress.plan(**fixed)
+
     def train(self) -> None:
         """Trains the cycle's candidate, and writes it to the cycle's plan."""
+        self.prepare()
         with self._progress.phase("prepare"):
             held = self._held()
             setup = self._setup(held)
@@ -82,22 +110,15 @@ class CycleRun:
         return known
 
     def _held(self) -> Checkpoint | None:
-        """Returns the earlier candidate, held for lack of evidence, to evaluate again, or None to train a new one.
-        Decided once per cycle."""
-        if "again" not in self._progress.cycle.plan:
-            fresh = (
-                not self._stages
-                and not self._progress.cycle.plan.get("start")
-                and not self._ledger.recorded_steps(self._cycle.id)
-            )
-            again = self._worth_asking_again() if fresh else None
-            self._progress.plan(again=again)
-            if again is not None:
-                self._progress.say(
-                    "evidence", f"{again[:12]} was held for insufficient evidence and is evaluated again"
-                )
+        """Returns the earlier candidate, held for lack of evidence, to evaluate again, or None to train a new one."""
         planned = self._progress.cycle.plan["again"]
         return self._ledger.checkpoint(planned) if planned else None
+
+    def _again(self) -> str | None:
+        again = None if self._stages else self._worth_asking_again()
+        if again is not None:
+            self._progress.say("evidence", f"{again[:12]} was held for insufficient evidence and is evaluated again")
+        return again
 
     def _worth_asking_again(self) -> str | None:
         candidate, champion = self._ledger.alias(CANDIDATE), self._ledger.alias(CHAMPION)
@@ -114,22 +135,16 @@ class CycleRun:
         return candidate if asks_again(newest[0].findings, nights, rules) else None
 
     def _setup(self, held: Checkpoint | None) -> CycleSetup:
-        """Builds this cycle's tasksets and sealed questions. Excludes questions a re-evaluated candidate was trained
-        on, and near-copies of anything that was ever trained on."""
-        cycle, recipe = self._cycle, self._recipe
-        catalog = catalog_in(self._context.data, recipe.tasksets)
-        tasksets, seed = self._tasksets(catalog), derive("sealed", cycle.seed)
-        known = frozenset() if held is None else trained_questions(self._ledger, held.cycle)
-        sealed = sealed_set(
-            recipe.evaluation.sealed_items,
-            seed,
-            exclude=known,
-            tasksets=tasksets,
-            catalog=catalog,
-            trained=trained_until(self._ledger, self._context.data, cycle.id),
-        )
-        without = {} if held is None else {"without what was trained in": held.cycle}
-        self._ledger.put_sealed_set(sealed.digest, {**sealed.description, **without})
+        """Builds this cycle's setup with the planned tasksets and sealed questions. Raises ChangedExamError if these
+        cannot be drawn again."""
+        cycle, recipe, plan = self._cycle, self._recipe, self._progress.cycle.plan
+        catalog, tasksets = catalog_in(self._context.data, recipe.tasksets), tuple(plan["tasksets"])
+        sealed = self._drawn(held, tasksets, catalog)
+        if sealed.digest != plan[SEALED]:
+            raise ChangedExamError(
+                f"the sealed questions of {cycle.id} cannot be drawn again: a taskset changed since it began",
+                hint="cancel this cycle and start another one",
+            )
         others = [one for one in self._ledger.cycles(NIGHTS + 1) if one.id != cycle.id][:NIGHTS]
         earlier = tuple(recent_questions(self._context.data, others, catalog))
         setup = CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed, catalog, earlier)
@@ -137,21 +152,25 @@ class CycleRun:
         keep_questions(self._context.data, cycle.id, [*sealed.tasks, *watched])
         return setup
 
-    def _tasksets(self, catalog: Catalog) -> tuple[str, ...]:
-        """Selects the recipe's tasksets whose answers this machine can check and whose tools the model can call.
-        Decided once per cycle."""
-        if "tasksets" not in self._progress.cycle.plan:
-            named = self._recipe.tasksets
-            known = self._champion()
-            model = self._context.data / known.folder if known is not None else self._model_path
-            without = left_out(named, self._progress.cycle.plan.get("certified", {}), model, catalog)
-            for name, reason in without.items():
-                self._progress.say("warning", f"taskset {name} is skipped: {reason}")
-            usable = tuple(name for name in catalog.tasksets if name in named and name not in without)
-            if self._cycle.kind == "evaluation":
-                return usable  # an evaluation adds nothing to the plan
-            self._progress.plan(tasksets=usable, left_out=without)
-        return tuple(self._progress.cycle.plan["tasksets"])
+    def _drawn(self, held: Checkpoint | None, tasksets: tuple[str, ...], catalog: Catalog) -> SealedSet:
+        """Draws the cycle's sealed questions. Excludes questions a re-evaluated candidate was trained on, and
+        near-copies of anything that was ever trained on."""
+        return sealed_set(
+            self._recipe.evaluation.sealed_items,
+            derive("sealed", self._cycle.seed),
+            exclude=frozenset() if held is None else trained_questions(self._ledger, held.cycle),
+            tasksets=tasksets,
+            catalog=catalog,
+            trained=trained_until(self._ledger, self._context.data, self._cycle.id),
+        )
+
+    def _usable(self, catalog: Catalog, champion: str | None) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Selects the recipe's tasksets whose answers this machine can check and whose tools the champion can call.
+        Returns their names, and the reasons for the others."""
+        named, known = self._recipe.tasksets, self._ledger.checkpoint(champion) if champion else None
+        model = self._context.data / known.folder if known is not None else self._model_path
+        without = left_out(named, self._progress.cycle.plan.get("certified", {}), model, catalog)
+        return tuple(name for name in catalog.tasksets if name in named and name not in without), without
 
     def _start(self, setup: CycleSetup) -> Checkpoint:
         """Returns the champion that training starts from: from the plan, the one in service, or a first model."""
@@ -161,7 +180,7 @@ class CycleRun:
         return known
 
     def _champion(self) -> Checkpoint | None:
-        planned = self._progress.cycle.plan.get("start") or self._ledger.alias(CHAMPION)
+        planned = self._progress.cycle.plan.get("start")
         return self._ledger.checkpoint(planned) if planned else None
 
     def _first(self, setup: CycleSetup) -> Checkpoint:

@@ -65,7 +65,6 @@ def serve(requests: socket.socket, instead_of: int | None = None) -> list[str] |
         if worker == 0:
             requests.close()
             os.setpgid(0, 0)
-            os.nice(request["nice"])
             _first_to_go()
             end_with(server)
             for kept in (ledger, settings):

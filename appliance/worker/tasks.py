@@ -33,9 +33,14 @@ if TYPE_CHECKING:
 
 
 def run_cycle(
-    phase: Literal["train", "evaluate"], name: str, data: Path, settings: Settings, ledger: Ledger, policy: Policy
+    phase: Literal["prepare", "train", "evaluate"],
+    name: str,
+    data: Path,
+    settings: Settings,
+    ledger: Ledger,
+    policy: Policy,
 ) -> None:
-    """Trains or evaluates a cycle, in this process. Raises LookupError for an unknown cycle."""
+    """Prepares, trains or evaluates a cycle, in this process. Raises LookupError for an unknown cycle."""
     from appliance.worker.cycle import CycleRun
 
     cycle = ledger.cycle(name)
@@ -53,7 +58,7 @@ def run_cycle(
         progress = CycleProgress(cycle, ledger, time.monotonic, curves=curves)
         context = held.enter_context(_context(data, settings, ledger, recipe, policy, say=progress.say))
         run = CycleRun(cycle, context, progress, settings.model.path)
-        run.train() if phase == "train" else run.evaluate()
+        {"prepare": run.prepare, "train": run.train, "evaluate": run.evaluate}[phase]()
 
 
 def beside_learner(settings: Settings, data: Path, ledger: Ledger, cycle: Cycle) -> Settings:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
-from common.plugins import importing
 from common.plugins.installed import Pin, Plugin, PluginError, read_plugin
 
 VARIABLE = "ASSAY_PLUGINS"
@@ -88,6 +87,8 @@ def _pins(rows: str) -> list[Pin]:
 
 @lru_cache(maxsize=1)
 def _admitted(rows: str) -> Mapping[str, Plugin]:
+    from common.plugins import importing
+
     found = {pin.distribution: _checked(pin) for pin in _pins(rows)}
     importing.replace_modules({name: file for plugin in found.values() for name, file in plugin.modules.items()})
     return MappingProxyType(found)

@@ -2,14 +2,11 @@
 
 Nothing is imported. The digest covers path and SHA-256 of every file that came with the distribution, so it is equal
 on every machine with the same wheel: files that an installer writes (RECORD, INSTALLER, scripts, bytecode) are left
-out. Each hash is compared with the file on disk.
+out. Each hash is compared with the file on disk. Every command loads this module, so it loads little itself.
 """
 
 from __future__ import annotations
 
-import base64
-import csv
-import hashlib
 import json
 import os
 import re
@@ -17,11 +14,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import machinery, metadata
+from importlib import machinery
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from common.errors import HintedError, reason
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 SEAMS = ("kinds", "tasksets", "environments", "objectives", "gates", "engines", "solvers", "screens", "adapters")
 """Seams of the product; the entry-point group of each is `assay.SEAM`."""
@@ -83,6 +83,8 @@ def normal_name(name: str) -> str:
 
 def candidates() -> list[str]:
     """Lists the installed distributions with an entry point of the product, by name, readable or not."""
+    from importlib import metadata  # slow to load, and most commands list no plug-in
+
     found = set()
     for one in metadata.distributions():
         if isinstance(one, metadata.PathDistribution):
@@ -96,6 +98,8 @@ def candidates() -> list[str]:
 def read_plugin(name: str) -> Plugin:
     """Reads an installed distribution and compares its files with their hashes. Raises PluginError, also for one whose
     files cannot be vouched for."""
+    from importlib import metadata
+
     try:
         distribution = metadata.distribution(name)
     except (metadata.PackageNotFoundError, ValueError):
@@ -111,6 +115,8 @@ def read_plugin(name: str) -> Plugin:
 
 
 def _read(name: str, distribution: metadata.Distribution) -> Plugin:
+    import hashlib
+
     record = _record(name, distribution)
     digest = hashlib.sha256()
     for path, (file, sha256) in sorted(record.items()):
@@ -134,6 +140,9 @@ def _read(name: str, distribution: metadata.Distribution) -> Plugin:
 
 def _record(name: str, distribution: metadata.Distribution) -> dict[str, RecordedFile]:
     """Returns the files of a distribution with their recorded hashes, by path in its RECORD."""
+    import base64
+    import csv
+
     text, origin = distribution.read_text("RECORD"), json.loads(distribution.read_text("direct_url.json") or "{}")
     if text is None or origin.get("dir_info", {}).get("editable"):
         what = "no RECORD of its files" if text is None else "an editable installation"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from common.bounded_models import FirstErrorModel
 
@@ -85,6 +85,13 @@ class KeyStatement(PolicyRecord):
     """`ssh-ed25519 AAAA...`"""
     reason: str = Field(default="", max_length=500)
     at: str
+    """UTC, ISO 8601: the key's time of admission or revocation."""
+
+    @field_validator("at")
+    @classmethod
+    def _require_time(cls, at: str) -> str:
+        moment(at)
+        return at
 
 
 class KnownKey(PolicyRecord):
@@ -94,6 +101,10 @@ class KnownKey(PolicyRecord):
     admitted_at: str
     admitted_by: tuple[str, ...]
     """Names of persons; empty for the first key, which was trusted on first use."""
+    vouched: bool = False
+    """True if the machine's owner vouched that this is another person."""
+    voices: int = 0
+    """Number of independent persons that the policy then required, and who admitted the key."""
     revoked_at: str = ""
     revoked_by: str = ""
     reason: str = ""

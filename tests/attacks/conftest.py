@@ -3,6 +3,7 @@ tests follow: a sandbox that nobody uses takes some hundredths of a processor al
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pytest
 from attack_kit import AttackBench
 
 from runtime.profile import BackendName
+
+TESTS = Path(__file__).parents[1]
+KITS = ("appliance/daemon", "appliance/daemon/governance", "appliance/ledger", "policies")
+sys.path += [str(TESTS / folder) for folder in KITS]
 
 
 @pytest.fixture(scope="session")

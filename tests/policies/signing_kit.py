@@ -27,6 +27,7 @@ def digest(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
 
 
+MACHINES = {signer(name).public.fingerprint: name for name in ("daemon", "trainer")}
 QUESTION = ApprovalSubject(
     verdict="approve",
     candidate=digest("candidate"),
@@ -54,9 +55,17 @@ def revocation(person: str, by: str, *, key: str = "", at: str = LATER) -> bytes
 
 
 def register_of(*persons: str) -> Register:
-    """These persons, each admitted by the first; the machine's own keys are known."""
-    machines = {signer(name).public.fingerprint: name for name in ("daemon", "trainer")}
-    register = Register(machines=machines)
+    """Independent persons: the first is trusted on first use, the machine's owner vouches for the others."""
+    register = Register(machines=MACHINES, owner=signer("daemon").public)
+    for person in persons:
+        by = (persons[0], "daemon") if register.keys else ()
+        register = register.after(admission(person, *by), people=20)
+    return register
+
+
+def register_of_one(*persons: str) -> Register:
+    """Persons whom the first admitted alone, as a policy with `people = 1` allows; the owner vouched for nobody."""
+    register = Register(machines=MACHINES, owner=signer("daemon").public)
     for person in persons:
         register = register.after(admission(person, *persons[:1] if register.keys else ()), people=1)
     return register

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from signing_kit import LATER, NOW, admission, digest, register_of, revocation, signer
+from signing_kit import LATER, NOW, admission, digest, register_of, register_of_one, revocation, signer
 from tables import table
 
 from policies.envelopes import add_signature, canonical, sign_envelope
@@ -65,11 +65,69 @@ def test_a_new_key_of_a_person_whose_key_was_revoked_is_not_another_person() -> 
     left = register_of("ada", "bob", "eve").after(revocation("bob", "ada"), people=2)
     again = left.after(admission("bob", "ada", "eve", key="bob.two"), people=2)
     assert again.persons == ("ada", "bob", "eve")
-    assert accept(edit(3, "ada", "bob.two", "eve"), people=4, register=again) == ("ada", "bob", "eve")
+    assert accept(edit(3, "ada", "bob.two"), people=2, register=again) == ("ada", "bob")
+    with pytest.raises(StatementRefused, match="too few people: 2 of 3"):
+        accept(edit(3, "ada", "bob.two", "eve"), people=3, register=again)
 
 
-def test_while_one_person_is_all_that_ever_was_that_one_suffices() -> None:
-    assert register_of("ada").after(admission("bob", "ada"), people=2).persons == ("ada", "bob")
+def test_whom_one_person_admits_is_no_second_person() -> None:
+    alone = register_of("ada")
+    assert refused(alone, admission("bob"), people=2) is Refusal.SIGNERS
+    assert refused(alone, admission("bob", "ada"), people=2) is Refusal.SIGNERS
+    assert refused(alone, admission("bob", "daemon"), people=2) is Refusal.SIGNERS
+    assert refused(alone, admission("bob", "ada", "trainer"), people=2) is Refusal.MACHINE_KEY
+    both = alone.after(admission("bob", "ada", "daemon"), people=2)
+    assert accept(edit(3, "ada", "bob"), people=2, register=both) == ("ada", "bob")
+    assert refused(both, admission("eve", "ada", "daemon"), people=2) is Refusal.MACHINE_KEY
+
+
+def test_one_person_signs_no_edit_for_two_before_another_is_there() -> None:
+    for register in (register_of("ada"), register_of_one("ada", "ada.two", "ada.three")):
+        signed = edit(3, *(key.person for key in register.keys))
+        with pytest.raises(StatementRefused, match="too few people: 1 of 2") as met:
+            accept(signed, people=2, register=register)
+        assert "--owner" in met.value.hint
+        with pytest.raises(StatementRefused, match="no approval counts: 1 of 2"):
+            register.require_voice(register.keys[0], 2)
+
+
+def test_whom_one_person_admitted_counts_once_the_owner_vouches_and_no_other_key_of_that_name() -> None:
+    before = register_of_one("ada", "bob")
+    before = before.after(admission("bob", "bob", key="of ada"), people=1)
+    again = admission("bob", "ada")
+    assert refused(before, again, people=2) is Refusal.SIGNERS
+    assert refused(before, admission("bob", "ada", "daemon"), people=1) is Refusal.KNOWN_KEY
+    after = before.after(admission("bob", "ada", "daemon"), people=2)
+    assert [key.vouched for key in after.keys] == [False, True, False]
+    assert accept(edit(3, "ada", "bob"), people=2, register=after) == ("ada", "bob")
+    with pytest.raises(StatementRefused, match="too few people: 1 of 2"):
+        accept(edit(3, "ada", "of ada"), people=2, register=after)
+    with pytest.raises(StatementRefused, match="bob was not admitted by 2 people"):
+        after.require_voice(after.keys[2], 2)
+
+
+def test_whom_many_admitted_under_a_policy_for_one_is_still_admitted_by_one() -> None:
+    many = register_of_one("ada", "bob", "eve").after(admission("dan", "ada", "bob", "eve"), people=1)
+    assert {key.person for key in many.independent(1)} == {"ada", "bob", "eve", "dan"}
+    assert [key.person for key in many.independent(2)] == ["ada"]
+
+
+@table("name", ["Ada", "ADA", "a.da", "ada-", "aDa@"])
+def test_a_name_that_looks_like_another_persons_is_refused(name: str) -> None:
+    assert refused(register_of("ada"), admission(name, "ada")) is Refusal.PERSON
+    assert refused(register_of("alan0"), admission("a1anO", "alan0")) is Refusal.PERSON
+    left = register_of("bob", "ada").after(revocation("ada", "bob"), people=1)
+    assert refused(left, admission(name, "bob")) is Refusal.PERSON
+
+
+def test_another_key_of_a_person_is_signed_by_that_person_unless_all_keys_were_revoked() -> None:
+    register = register_of("ada", "bob")
+    assert refused(register, admission("bob", "ada", key="of ada")) is Refusal.SIGNERS
+    assert refused(register, admission("bob", "ada", "ada", key="of ada"), people=2) is Refusal.SIGNERS
+    own = register.after(admission("bob", "bob", key="bob.two"), people=1)
+    assert not own.follows_another(own.keys[-1])
+    lost = register.after(revocation("bob", "ada"), people=1).after(admission("bob", "ada", key="of ada"), people=1)
+    assert lost.follows_another(lost.keys[-1])
 
 
 def test_two_keys_of_one_person_are_one_person() -> None:

@@ -18,6 +18,7 @@ from tui_records import PASSPHRASE
 
 from appliance.cli.demo.sessions import made_up_sessions
 from appliance.client import ApiError, Rollback
+from appliance.daemon.views.cycle_views import YOURS
 from appliance.gateway.sessions import KeptSession, KeptSessions, SaidText
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
@@ -119,7 +120,7 @@ async def test_every_screen_fits_and_says_what_the_ledger_holds(appliance: Appli
             "2": [made.CYCLE, "success by taskset", "where the time went", "warm start"],
             "3": ["taskset", "level 0", "divisors"],
             "4": ["✗ fail", "question", "NameError: name 'gcd' is not defined"],
-            "5": ["hold", "waits for your decision", "lineage", decision.reason],
+            "5": ["hold", "waits for you", "lineage", decision.reason],
             "6": ["find x with 7x+3=45", "✓ solved", "checked by"],
             "7": ["assay jobs validate job-", "Does this check mean what was asked?"],
             "8": ["decision", "ledger ✓ as the log says"],
@@ -145,7 +146,7 @@ async def test_what_the_candidate_waits_for_stands_on_now_and_beside_its_decisio
     appliance.start()
     ledger = appliance.core.ledger
     decision = made.put_night(ledger, appliance.data)
-    asked = "waits for your decision: `assay model show candidate`"
+    asked = YOURS
     another = "decided under another policy: `assay model evaluate candidate` compares it again"
     long = f"held: {HOSTILE} {'and more ' * 60}"
     async with open_app(appliance).run_test(size=size) as pilot:

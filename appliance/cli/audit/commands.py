@@ -167,13 +167,20 @@ def renew(
 
 @app.command("accept")
 @prints
-def accept() -> Output[AuditHeadDocument]:
-    """Accept the log as it is, after you moved the data folder or restored an old copy. Stop the daemon first."""
+def accept(
+    forget: Annotated[
+        int, typer.Option("--forget", metavar="NUMBER", help="Number of newest entries that the log lacks.")
+    ] = 0,
+) -> Output[AuditHeadDocument]:
+    """Accept the log as it is, after you moved the data folder or restored an old copy. Stop the daemon first.
+
+    Entries that are missing at its end may be revocations or rejections: their number must be given.
+    """
     from appliance.cli.audit.renew import accept as accept_log
 
     settings = read_client_settings()
     kept = _kept(settings)
-    head = accept_log(settings.data, kept)
+    head = accept_log(settings.data, kept, forget)
     return Output(_head(head, *kept), f"{head.number + 1} entries, head {head}: kept in {', '.join(map(str, kept))}")
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from appliance import __version__
 from appliance.audit.kept_heads import KeptHeads, acting_for_owner
@@ -48,9 +51,10 @@ def begin_anew(data: Path, reason: str, kept: Sequence[Path] | None = None) -> P
     return aside if before["file"] else None
 
 
-def accept(data: Path, kept: Sequence[Path]) -> Head:
+def accept(data: Path, kept: Sequence[Path], forget: int | None = None) -> Head:
     """Checks the audit log, then writes its head into the files outside the data folder and returns it. Raises
-    LedgerError while a daemon uses the folder, AssayError for an invalid log."""
+    LedgerError while a daemon uses the folder, AssayError for an invalid log, and unless `forget` is the number of
+    entries that the log lacks; None accepts any."""
     checked = verified(data, None, public_file(data, "daemon"), [], kept=())  # the heads outside are what is accepted
     head = checked.found.head
     if not checked.holds or head is None:
@@ -61,8 +65,22 @@ def accept(data: Path, kept: Sequence[Path]) -> Head:
         )
     with acting_for_owner(data), data_lock(data):
         key = load_key(data, "daemon")
+        lacking = max((number - head.number for number in _known_outside(kept, key)), default=0)
+        if forget is not None and lacking > 0 and forget != lacking:
+            raise AssayError(
+                f"the log lacks its {lacking} newest entries: revocations or rejections may be among them",
+                f"restore a newer copy; to do without them, run `assay audit accept --forget {lacking}`",
+                ExitCode.REFUSED,
+            )
         AuditedLedger(data / "ledger.sqlite3", log_file(data), key, utc_now, KeptHeads(kept), accept=True).close()
     return head
+
+
+def _known_outside(kept: Sequence[Path], key: Ed25519PrivateKey) -> Iterator[int]:
+    """Yields the number of the newest entry that each readable head outside the data folder knows."""
+    for file in kept:
+        with suppress(OSError, ValueError):
+            yield audit.read_head(file.read_bytes(), key.public_key())[1].number
 
 
 def accept_restored(data: Path, kept: Sequence[Path], backup: str, made: str) -> list[str]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperGroup
 
-from appliance.cli.check.draft import draft
 from appliance.cli.check.options import CheckRun
+from appliance.cli.shell.lazy_group import CommandRow, loaded_command
 from appliance.cli.shell.model_options import parameter, parameter_name, parameters_of, with_options
 from appliance.cli.show.printing import Output, for_people, prints
 from verifiers.contract.kinds import Kind, KindOption
@@ -26,10 +26,18 @@ if TYPE_CHECKING:
     from verifiers.selftest.report import SelfTest
 
 
+DRAFT = CommandRow("check.draft:draft", "Let a model draft a checklist for your instruction, and check the draft.")
+
+
 class KindGroup(TyperGroup):
     """Commands of the built-in kinds, and of kinds from admitted distributions when one is named."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), "draft"]
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name == "draft":
+            return loaded_command(cmd_name, DRAFT)  # it loads the checker of texts
         if "/" in cmd_name and cmd_name in KINDS:
             holder = typer.Typer()
             holder.callback()(lambda: None)
@@ -87,9 +95,6 @@ def _returned(kind: Kind) -> Any:
 for _kind in KINDS.data.values():
     if _kind.options or _kind.spec_file:
         app.command(_kind.command or _kind.name)(_command(_kind))
-
-
-app.command("draft")(draft)
 
 
 @app.command("selftest")

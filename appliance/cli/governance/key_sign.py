@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.governance.keys import Whose, named
-from appliance.cli.shell.options import api_client
+from appliance.audit.log import AuditError
+from appliance.audit.machine_keys import load_key
+from appliance.cli.governance.keys import Whose, admitters, named
+from appliance.cli.shell.options import api_client, read_settings
 from appliance.cli.shell.person import MoreSignersError, PassphraseFile, SigningOptions, passphrase, sent
 from appliance.cli.show.printing import Output, for_people, prints, show_fields
 from appliance.client import ApiClient, ApiError, DaemonNotRunning, DaemonSilent
@@ -17,7 +19,7 @@ from appliance.client.messages import SignedStatement
 from appliance.client.person_keys import SHORTEST, KeyFileError, keys_folder, login_name, make_key, unlock
 from appliance.client.signing import admission, revocation
 from policies.contract.decision import KeyStatement
-from policies.envelopes import PublicKey, add_signature, open_envelope, payload_of
+from policies.envelopes import PublicKey, Signer, add_signature, open_envelope, payload_of
 from policies.errors import StatementRefused
 from policies.register import KEY_TYPE
 from runtime.model import FrozenModel
@@ -73,25 +75,53 @@ def admit(
     file: Annotated[
         Path | None, typer.Argument(help="File written by `assay key new` for another person (default: your own key).")
     ] = None,
+    owner: Annotated[
+        bool,
+        typer.Option(
+            "--owner",
+            help="Sign as the machine's owner, with the daemon's key: this is another person than those known.",
+        ),
+    ] = False,
 ) -> Output[OfferedKey]:
     """Admit a key: your own, or another person's with your signature.
 
     Example: assay key admit ben.admission
     """
-    own = signs.person_key()
     api = api_client()
+    if owner:
+        return _as_owner(api, signs, file)
+    own = signs.person_key()
     if file is None:
         signer = signs.signer(own)
         offered = OfferedKey(
             person=own.person, fingerprint=own.public.fingerprint, file=str(own.path), known=False, waits_for=""
         )
         return _offer(api, offered, admission(own.person, signer), own.path.with_name(f"{own.path.name}{SUFFIX}"))
+    envelope, offered = _shown(file, signs, "vouch for this key")
+    return _offer(api, offered, add_signature(envelope, signs.signer(own)), file)
+
+
+def _as_owner(api: ApiClient, signs: SigningOptions, file: Path | None) -> Output[OfferedKey]:
+    """Signs another person's admission with the daemon's key, which only the machine's owner can read."""
+    if file is None:
+        raise KeyFileError("--owner needs a file", hint="name the file that a known person signed before")
+    try:
+        signer = Signer.of(load_key(read_settings().data, "daemon"))
+    except AuditError as error:
+        raise KeyFileError(f"{error}", hint="run it as the daemon's user, or as root") from error
+    envelope, offered = _shown(file, signs, "vouch as the machine's owner for this key")
+    return _offer(api, offered, add_signature(envelope, signer), file)
+
+
+def _shown(file: Path, signs: SigningOptions, what: str) -> tuple[bytes, OfferedKey]:
+    """Shows another person's admission and has it confirmed. Returns its envelope and the offered key."""
     envelope, statement, fingerprint = _admission_in(file)
     if for_people():
         show_fields([("person", statement.person), ("fingerprint", fingerprint), ("key", statement.key)])
-    signs.confirmed(f"vouch for this key of {statement.person}", fingerprint.removeprefix("SHA256:"))
-    offered = OfferedKey(person=statement.person, fingerprint=fingerprint, file=str(file), known=False, waits_for="")
-    return _offer(api, offered, add_signature(envelope, signs.signer(own)), file)
+    signs.confirmed(f"{what} of {statement.person}", fingerprint.removeprefix("SHA256:"))
+    return envelope, OfferedKey(
+        person=statement.person, fingerprint=fingerprint, file=str(file), known=False, waits_for=""
+    )
 
 
 @prints
@@ -127,9 +157,9 @@ def _offer(api: ApiClient, offered: OfferedKey, envelope: bytes, file: Path) -> 
     try:
         admitted = sent(lambda signed: api.change_key(SignedStatement.of(signed)), envelope, file)
     except MoreSignersError as error:
-        lines = f"not known yet: {error}", f"another person runs: assay key admit {file}"
+        lines = f"not known yet: {error}; {error.hint}", f"another person runs: assay key admit {file}"
         return _waiting(offered.model_copy(update={"file": str(file)}), *lines)
-    by = ", ".join(admitted.admitted_by)
+    by = admitters(admitted)
     how = f"admitted by {by}" if by else "the first key, trusted on first use: nobody vouched for it"
     known = offered.model_copy(update={"known": True})
     return Output(known, f"{admitted.fingerprint} of {admitted.person} is known: {how}")

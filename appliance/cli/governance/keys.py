@@ -38,7 +38,7 @@ def _show_keys(known: Keys) -> None:
                 key.fingerprint,
                 "yes" if key.fingerprint in mine else "",
                 key.admitted_at[:19],
-                ", ".join(key.admitted_by) or "nobody: trusted on first use",
+                admitters(key) or "nobody: trusted on first use",
                 "valid" if key.valid else f"revoked {key.revoked_at[:19]} by {key.revoked_by}",
             )
             for key in known.keys
@@ -66,12 +66,17 @@ def _show_each(found: list[KnownKey]) -> None:
                 ("key", one.key),
                 ("fingerprint", one.fingerprint),
                 ("admitted", one.admitted_at),
-                ("by", ", ".join(one.admitted_by) or "nobody: it was trusted on first use"),
+                ("by", admitters(one) or "nobody: it was trusted on first use"),
                 ("revoked", one.revoked_at),
                 ("revoked by", one.revoked_by),
                 ("reason", one.reason),
             ]
         )
+
+
+def admitters(key: KnownKey) -> str:
+    """Returns who admitted a key; empty for the first one."""
+    return ", ".join((*key.admitted_by, *["the machine's owner"] * key.vouched))
 
 
 def named(api: ApiClient, whose: str) -> list[KnownKey]:

@@ -62,7 +62,7 @@ def sign(
         sent(lambda signed: api.change_policy(PolicyChange.of(content, signed)), envelope, beside)
     except MoreSignersError as error:
         raise ApiError(
-            f"not in force yet: {error}",
+            f"not in force yet: {error}; {error.hint}",
             hint=f"let another person run the same command; the signatures so far are in {beside}",
             exit_code=4,
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ import typer
 from appliance.cli.shell.options import read_settings
 from appliance.cli.show.printing import (
     Output,
+    for_people,
     prints,
     prints_without_data,
     show_fields,
@@ -19,6 +21,7 @@ from appliance.cli.show.printing import (
     show_table,
 )
 from appliance.system.durable_file import expanded
+from appliance.text.printable import printable
 from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
@@ -56,6 +59,8 @@ class RestoredDocument(BackupDocument):
     """Place of the previous data folder; None without one."""
     decided_since: int
     """Entries of the audit log that no longer count."""
+    undone: tuple[str, ...]
+    """Revocations, rejections, rollbacks and other governance acts among them."""
     tokens_revoked: tuple[str, ...]
 
 
@@ -134,9 +139,16 @@ def restore(
             "--accept-key", metavar="FINGERPRINT", help="Accept a backup of another history, signed by this key."
         ),
     ] = None,
+    undo: Annotated[
+        str | None,
+        typer.Option(
+            "--undo", metavar="DIGITS", help="Undo the newer revocations, rejections and other acts that were listed."
+        ),
+    ] = None,
 ) -> Output[RestoredDocument]:
     """Restore the data folder from a backup. Every byte is checked first; stop the daemon before.
 
+    What people decided since the backup is listed, and undone only after you confirm it.
     Kept sessions are not restored, and the gateway's tokens are revoked: make new ones.
 
     Example: assay backup restore /mnt/backup
@@ -145,6 +157,7 @@ def restore(
     from appliance.audit.log import AuditError
     from appliance.backup.restore import restore as put_back
     from appliance.backup.store import BackupError
+    from appliance.backup.undone import require_confirmed
     from appliance.cli.audit.renew import accept_restored
     from appliance.daemon.processes.privileges import require_own_folder, user_account
     from appliance.system.clock import file_stamp
@@ -167,22 +180,41 @@ def restore(
                 f"nothing was restored, because its log cannot be continued: {error}", hint=error.hint
             ) from error
 
-    aside, since = put_back(
+    def confirm(acts: Sequence[str]) -> None:
+        show_progress("")
+        require_confirmed(acts, undo or _undo_typed(acts))
+
+    aside, since, undone = put_back(
         store, manifest, settings.data, stamp=file_stamp(), replace=replace,
-        kept=kept, accept_key=accept_key, accept=accept, said=show_progress,
+        kept=kept, accept_key=accept_key, confirm=confirm, accept=accept, said=show_progress,
     )  # fmt: skip
     show_progress("")
     more = {"restored": str(settings.data), "aside": str(aside) if aside else None}
-    restored = RestoredDocument(**_facts(name, manifest), **more, decided_since=since, tokens_revoked=tuple(revoked))
+    restored = RestoredDocument(
+        **_facts(name, manifest), **more, decided_since=since, undone=undone, tokens_revoked=tuple(revoked)
+    )
     lines = [f"restored {settings.data}" + (f"; the previous folder is {aside}" if aside else "")]
     if since:
         lines.append(f"newer entries of the audit log, no longer valid: {since}")
+    lines += [f"undone: {act}" for act in undone]
     if revoked:
         lines.append(f"revoked gateway tokens, make new ones: {', '.join(revoked)}")
     if manifest.head:
         lines.append(f"the head of its audit log is kept in {', '.join(map(str, kept))}")
     lines.append("run `assay audit verify`, then start the daemon")
     return Output(restored, lambda: _show(restored, *lines))
+
+
+def _undo_typed(acts: Sequence[str]) -> str | None:
+    """Lists what a restore would undo, and returns what a person types to confirm it; None without a terminal."""
+    from appliance.backup.undone import confirmation
+
+    if not acts or not for_people() or not sys.stdin.isatty():
+        return None
+    for line in ("this restore would undo:", *acts):
+        typer.echo(printable(line), err=True)
+    typer.echo(f"Type {confirmation(acts)} to undo them: ", nl=False, err=True)
+    return input().strip()
 
 
 @app.command("rm")

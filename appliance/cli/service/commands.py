@@ -24,14 +24,22 @@ from appliance.cli.show.printing import (
 if TYPE_CHECKING:
     from appliance.cli.machine.doctor import DoctorDocument
     from appliance.client import Status
+    from appliance.client.status import WorkerStatus
 
 
 @in_data_folder
-def serve() -> None:
-    """Run the daemon in the foreground, until Ctrl-C or SIGTERM."""
+def serve(
+    paused: Annotated[
+        bool, typer.Option("--paused", help="Start with nights paused, until `assay schedule resume`.")
+    ] = False,
+) -> None:
+    """Run the daemon in the foreground, until Ctrl-C or SIGTERM.
+
+    Example: assay serve --paused
+    """
     from appliance.daemon.api.serve import serve as run_daemon
 
-    run_daemon(read_settings())
+    run_daemon(read_settings(), paused=paused)
 
 
 @in_data_folder
@@ -140,7 +148,7 @@ def _show_status(found: Status) -> None:
             ("daemon", f"{found.version}, pid {found.pid}, up {age_text(found.uptime_seconds)}"),
             ("data", found.data),
             ("tampered with", found.tampered),
-            ("worker", f"{worker.state}" + (f": {worker.doing} (pid {worker.pid})" if worker.doing else "")),
+            ("worker", f"{worker.state}" + _doing(worker)),
             ("solvers", f"{found.solvers.state} (pid {found.solvers.pid})" if found.solvers.pid else None),
             ("set aside", f"{aside} jobs: see `assay jobs ls`, then `assay jobs resume`" if aside else None),
             ("sandboxes", found.broker_news),
@@ -148,6 +156,7 @@ def _show_status(found: Status) -> None:
             ("cycles wait for", found.cycles_wait_for),
             ("last failure", worker.last_failure),
             ("cycle", cycle_state(cycle) if cycle else "none yet"),
+            ("nights", found.nights),
             ("failure", cycle.failure if cycle and cycle.state is not CycleState.CANCELLED else ""),
             ("step", int(found.step_metrics["step"]) + 1 if "step" in found.step_metrics else None),
             ("champion", short(found.aliases["champion"])),
@@ -160,6 +169,10 @@ def _show_status(found: Status) -> None:
             ("next cycle", found.next_cycle or "not scheduled; see `assay schedule show`"),
         ]
     )
+
+
+def _doing(worker: WorkerStatus) -> str:
+    return f": {worker.doing} (pid {worker.pid})" if worker.doing and worker.pid else ""
 
 
 def _decided(found: Status) -> str:

@@ -28,6 +28,8 @@ SHOWN = 40
 """Characters shown of the value."""
 
 
+METAVARS: Mapping[Any, str] = {int: "N", list[int]: "N", float: "X", str: "TEXT", list[str]: "TEXT"}
+"""Placeholders in help of options that name none of their own."""
 NAMES = {"--as", "--backend", "--before", "--cycle", "--digest", "--explain", "--family", "--from", "--job", "--tier"}
 """Options that name something; arguments and paths always do."""
 
@@ -39,6 +41,12 @@ def speak_plainly(command: Any) -> None:
         speak_plainly(below)
     for parameter in command.params:
         parameter.process_value = _plain(parameter.process_value, parameter)
+        named = parameter.type_descriptor.annotation
+        if parameter.param_type_name == "argument":
+            if not parameter.type_descriptor.is_choice:
+                parameter.display_type = lambda context: ""
+        elif parameter.metavar is None:
+            parameter.metavar = METAVARS.get(named)
 
 
 def _plain(process: Callable[[Any, Any], Any], parameter: Any) -> Callable[[Any, Any], Any]:
@@ -95,8 +103,11 @@ class GroupRow(NamedTuple):
     help: str
 
 
-def lazy_group(rows: Mapping[str, CommandRow | GroupRow], **settings: Any) -> typer.Typer:
-    """Returns a command group that imports each of these commands only when it is used."""
+def lazy_group(
+    rows: Mapping[str, CommandRow | GroupRow], sections: Mapping[str, str] | None = None, **settings: Any
+) -> typer.Typer:
+    """Returns a command group that imports each of these commands only when it is used. `sections` divides them in
+    `--help`: headings by the first command below each; all are below one otherwise."""
 
     class LazyGroup(TyperGroup):
         def __init__(self, **given: Any) -> None:
@@ -107,7 +118,7 @@ def lazy_group(rows: Mapping[str, CommandRow | GroupRow], **settings: Any) -> ty
             return list(rows)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
-            return _loaded(cmd_name, rows[cmd_name]) if cmd_name in rows else None
+            return loaded_command(cmd_name, rows[cmd_name]) if cmd_name in rows else None
 
         def shell_complete(self, ctx: Any, incomplete: str) -> Any:
             lines: dict[str, Any] = {name: TyperCommand(name, help=row.help) for name, row in rows.items()}
@@ -115,13 +126,20 @@ def lazy_group(rows: Mapping[str, CommandRow | GroupRow], **settings: Any) -> ty
             return ctx.command.shell_complete(ctx, incomplete)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
-            with formatter.section("Commands"):
-                formatter.write_dl([(name, row.help) for name, row in rows.items()])
+            below: dict[str, list[tuple[str, str]]] = {}
+            heading = "Commands"
+            for name, row in rows.items():
+                heading = (sections or {}).get(name, heading)
+                below.setdefault(heading, []).append((name, row.help))
+            for heading, lines in below.items():
+                with formatter.section(heading):
+                    formatter.write_dl(lines)
 
     return _typer(no_args_is_help=True, cls=LazyGroup, **settings)
 
 
-def _loaded(name: str, row: CommandRow | GroupRow) -> Any:
+def loaded_command(name: str, row: CommandRow | GroupRow) -> Any:
+    """Returns the command, or group, that a table's row leads to."""
     if isinstance(row, GroupRow):
         found: Any = lazy_group(row.rows, help=row.help)
     else:

@@ -69,7 +69,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON (schema: `assay s
 MOST_SEED = (1 << 62) - 1
 """Largest seed: weights are drawn from 63 bits, and a later cycle takes the next one."""
 Seed = Annotated[int | None, typer.Option("--seed", min=0, max=MOST_SEED, help="Seed (default: the next one).")]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number, newest first.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Maximum number, newest first.")]
 Person = Annotated[str | None, typer.Option("--as", metavar="NAME", help="Your name (default: your login name).")]
 
 

@@ -31,7 +31,11 @@ PassphraseFile = Annotated[
 
 
 class MoreSignersError(Exception):
-    """Other people must sign the statement, too; the message is the daemon's."""
+    """Other people must sign the statement, too; message and hint are the daemon's."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
@@ -43,7 +47,7 @@ def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
         if error.refusal is not Refusal.SIGNERS:
             raise
         file.write_bytes(envelope)
-        raise MoreSignersError(str(error)) from error
+        raise MoreSignersError(str(error), error.hint) from error
     file.unlink(missing_ok=True)
     return answer
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 CALL_CHARS = 400
+SHOWN_ANSWER, SHOWN_QUESTION = 16, 34
+"""Characters in a list."""
 
 app = typer.Typer(help="List and show the model's attempts.", no_args_is_help=True)
 
@@ -35,13 +37,18 @@ def ls(
     family: Annotated[str | None, typer.Option("--family", help="Only this taskset.")] = None,
     verdict: Annotated[Outcome | None, typer.Option("--verdict", help="Only this verdict.")] = None,
     before: Annotated[str | None, typer.Option("--before", metavar="ID", help="Continue after this rollout.")] = None,
+    probes: Annotated[
+        bool, typer.Option("--probes", help="Also those of unsolvable questions, which fail by design.")
+    ] = False,
     limit: Limit = 20,
 ) -> Output[Sequence[RolloutView]]:
     """List the rollouts that match all given options, newest first.
 
     Example: assay rollouts ls --verdict fail --family linear --limit 10
     """
-    where = RolloutFilter(cycle=cycle, job=job, purpose=purpose, family=family, outcome=verdict, before=before)
+    where = RolloutFilter(
+        cycle=cycle, job=job, purpose=purpose, family=family, outcome=verdict, before=before, probes=probes
+    )
     api = api_client()
     found = api.rollouts(where, limit=limit)
     return Output(found, lambda: _show_list(found, limit, "" if found else _nothing(api, where)))
@@ -49,17 +56,33 @@ def ls(
 
 def _show_list(found: list[RolloutView], limit: int, empty: str) -> None:
     show_table(
-        ("rollout", "verdict", "family", "calls", "answer"),
-        [(one.id, one.verdict.outcome.value, one.family, len(one.calls), _answer(one)) for one in found],
+        ("verdict", "taskset", "calls", "answer", "question", "rollout"),
+        [
+            (
+                _verdict(one),
+                one.family,
+                len(one.calls),
+                printable(_answer(one), limit=SHOWN_ANSWER),
+                printable(one.question, limit=SHOWN_QUESTION),
+                one.id,
+            )
+            for one in found
+        ],
         empty=empty,
+        whole=True,
     )
     if len(found) == limit:
         show_line(f"for older ones add --before {found[-1].id}")
 
 
+def _verdict(one: RolloutView) -> str:
+    """Formats a verdict; a probe, whose check accepts no answer, fails by design."""
+    return f"{one.verdict.outcome.value}{', by design' if one.is_probe else ''}"
+
+
 def _nothing(api: ApiClient, where: RolloutFilter) -> str:
     """Returns the reason why a list of rollouts is empty, with the known tasksets if one was named."""
-    if where == RolloutFilter():
+    if where in (RolloutFilter(), RolloutFilter(probes=False)):
         return "no rollout yet: start a cycle with `assay cycle start`"
     if where.family is None:
         return "no such rollout"
@@ -92,7 +115,7 @@ def show_detail(detail: RolloutDetail) -> None:
             ("question", one.question),
             ("model", short(one.weights) if len(one.weights) == 64 else one.weights),
             ("answer", _answer(one)),
-            ("verdict", f"{one.verdict.outcome.value}: {one.verdict.reason}"),
+            ("verdict", f"{_verdict(one)}: {one.verdict.reason}"),
             ("score", points(one.verdict.score)),
             ("verifier", f"{one.verdict.verifier} {one.verdict.version}"),
             ("cost", f"{one.turns} turns, {_tokens(one)}{len(one.calls)} calls, {one.seconds:.2f} s"),

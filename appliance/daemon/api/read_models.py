@@ -38,10 +38,11 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
     """Builds the status; thread-safe."""
     ledger, names = core.ledger, views.aliases(core.ledger)
     tampered = "; ".join(ledger.mismatches()[:5])
-    cycle, decisions, canary, candidate = None, [], None, ""
+    cycle, decisions, canary, candidate, nights = None, [], None, "", ""
     try:
         unfinished = core.cycles.unfinished()
         cycle = unfinished or next(iter(ledger.cycles(limit=1)), None)
+        nights = core.nights.paused or (core.nights.holds(unfinished.id) if unfinished is not None else "")
         candidate = candidate_wait(ledger, core.policy, unfinished, core.now()).text
         decisions = ledger.decisions(candidate=names["candidate"], limit=1)
         canary = core.governance.canary()
@@ -68,6 +69,7 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
         decision=decisions[0] if decisions else None,
         jobs=ledger.job_counts(),
         next_cycle=next_cycle,
+        nights=nights,
         policy=core.policy.digest,
         last_event=ledger.newest_event(),
         gateway=core.gateway.status(),

@@ -52,9 +52,9 @@ class _Server(uvicorn.Server):
         yield
 
 
-def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
-    """Runs the daemon on a data folder until a signal or a client stops it. Raises what opening the folder and the
-    control socket raise, and the error that ended it."""
+def serve(settings: Settings, *, worker: Sequence[str] = (), paused: bool = False) -> None:
+    """Runs the daemon on a data folder until a signal or a client stops it; `paused` pauses nights before it looks for
+    one. Raises what opening the folder and the control socket raise, and the error that ended it."""
     logs.configure(settings.log.level, settings.log.format)
     path = settings.socket_path
     manager = ServiceManager.adopt()
@@ -83,6 +83,8 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
             seconds = core.jobs.end_overdue()
             return None if seconds is None else min(seconds, CLOCK_SECONDS)
 
+        if paused:
+            core.nights.book.pause()
         dispatcher = Dispatcher(core, fail)
         deadlines = WakeThread("deadlines", end_overdue, fail)
         retention = WakeThread("retention", core.gateway.expire, fail)
@@ -113,7 +115,6 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
             with ground.watched(core.note_broker, lose_broker):
                 asyncio.run(_until_stopped(server, sock, beat(manager, core.ledger.newest_event)))
             manager.stopping()
-            log.info("stopping")
         finally:
             with contextlib.suppress(OSError):  # read-only disk; the next start removes it
                 path.unlink(missing_ok=True)
@@ -147,6 +148,8 @@ async def _until_stopped(server: _Server, sock: socket.socket, heartbeat: Corout
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
+        if not server.should_exit:
+            log.info("stopping: running work ends at its next step and continues at the next start")
         server.force_exit = server.should_exit
         server.should_exit = True
 

@@ -65,7 +65,8 @@ class Trust:
         if audit.head is None:
             lines = {name: key.line for name, key in machines.items()}
             audit.append(BEGIN, version=__version__, adopted=True, **lines)
-        self.register = Register(machines={key.fingerprint: name for name, key in machines.items()})
+        roles = {key.fingerprint: name for name, key in machines.items()}
+        self.register = Register(machines=roles, owner=machines["daemon"])
         self.on_revoked: Callable[[KnownKey], object] = lambda key: None
         """Called with each revoked key."""
         logged: list[str] = []
@@ -122,7 +123,7 @@ class Trust:
                 signed, _ = self._signed(one)
                 last_at[signed.person] = max(last_at.get(signed.person, ""), in_utc(signed.made_at))
         with self._refusing("word.refused", envelope, candidate=question.candidate):
-            return verify_approval(
+            signed, key = verify_approval(
                 envelope,
                 question,
                 self.register,
@@ -131,6 +132,9 @@ class Trust:
                 now=self._now(),
                 latest=self._audit.latest,
             )
+            if signed.verdict == "approve":
+                self.register.require_voice(key, self.policy.approval.people)
+            return signed, key
 
     def verify_validation(
         self, envelope: bytes, asked: ValidationSubject, before: bytes | None = None
@@ -143,18 +147,25 @@ class Trust:
             )
 
     def valid_approvals(self, approvals: Iterable[Approval], *, at: str) -> list[Approval]:
-        """Returns the recorded approvals that match what was signed, by a key valid now, unexpired at `at`. Each gets
-        the signed time. A record that does not match is logged by name."""
+        """Returns the recorded approvals that match what was signed, by an independent person's key valid now,
+        unexpired at `at`, and the rejections. Each gets the signed time. A record that does not match is logged by
+        name."""
         read = []
         for one in approvals:
             about = {"candidate": one.candidate, "recorded": one.person}
             with suppress(RefusedByPolicyError), self._refusing("word.refused", one.envelope.encode(), **about):
                 read.append((one, *self._signed(one)))
-        taken_back = taken_back_until([(signed, key) for _, signed, key in read], at=at)
+        register = self.register
+        independent = register.independent(self.policy.approval.people)
+        own = [(signed, key) for _, signed, key in read if not register.follows_another(key)]
+        taken_back = taken_back_until(own, at=at)
+        valid = [line for line in read if is_valid_at(*line[1:], at=at, taken_back=taken_back)]
+        rejecting = {signed.person for _, signed, _ in valid if signed.verdict == "reject"}
         return [
             one.model_copy(update={"created": in_utc(signed.made_at)})
-            for one, signed, key in read
-            if is_valid_at(signed, key, at=at, taken_back=taken_back)
+            for one, signed, key in valid
+            if signed.verdict == "reject"
+            or (key in independent and not (register.follows_another(key) and signed.person in rejecting))
         ]
 
     def decision_time(self) -> str:

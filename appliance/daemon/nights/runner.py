@@ -156,6 +156,11 @@ class Nights:
         return "" if self._allowed else self._why
 
     @property
+    def paused(self) -> str:
+        """Sentence about a person's pause of nights; empty without one."""
+        return _paused(self.book.state())
+
+    @property
     def next_time(self) -> str | None:
         """Start of the next night in UTC, ISO 8601; None if none is scheduled."""
         found = self.book.coming(1)

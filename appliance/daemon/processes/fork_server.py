@@ -44,17 +44,17 @@ class ForkServer:
         self._process = process
 
     @classmethod
-    def begun(cls) -> Self:
-        """Starts a new fork server of workers, with no libraries loaded."""
+    def begun(cls, nice: int) -> Self:
+        """Starts a new fork server of workers, with no libraries loaded, in a session of its own with this priority."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            launcher = (sys.executable, "-I", "-S", str(ending.__file__), str(os.getpid()), "0")
+            launcher = (sys.executable, "-I", "-S", str(ending.__file__), str(os.getpid()), str(nice))
             process = subprocess.Popen(
                 [*launcher, *FORKSERVER, "--socket-fd", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
-                process_group=0,
+                start_new_session=True,
             )
         return cls(process.pid, ours, process)
 

@@ -5,8 +5,8 @@ at a lower priority, and has two descriptors besides the standard three: the led
 calls of its work, and its settings, in memory where no file can be exchanged. It is told which policy is in force, and
 works under no other. When `run` returns, the whole group is dead.
 
-    worker train|evaluate <cycle>  --policy SHA256 --ledger-fd N --data DIR --settings FILE
-    worker jobs any|solvers|model  --policy SHA256 --ledger-fd N --data DIR --settings FILE
+    worker prepare|train|evaluate <cycle>  --policy SHA256 --ledger-fd N --data DIR --settings FILE
+    worker jobs any|solvers|model          --policy SHA256 --ledger-fd N --data DIR --settings FILE
 
 Each worker is forked by `appliance.worker.forkserver`. Once a fork server has loaded a model's libraries, which takes
 seconds, a spare of it waits: if the first is killed, the next worker is forked from the spare.
@@ -120,9 +120,9 @@ class WorkerProcess:
         return self._pid
 
     def run(self, work: Sequence[str], holder: Holder) -> WorkerEnd:
-        """Starts a worker process on a cycle or on jobs and waits for its end. `work` is `train` or `evaluate` and a
-        cycle's id, or `jobs` and their part. The worker's writes count while the holder's leases are valid; they end
-        with it.
+        """Starts a worker process on a cycle or on jobs and waits for its end. `work` is `prepare`, `train` or
+        `evaluate` and a cycle's id, or `jobs` and their part. The worker's writes count while the holder's leases are
+        valid; they end with it.
 
         The caller's thread must live meanwhile: the kernel kills the worker when the thread that started it ends. An
         exception here (Ctrl-C) stops the worker first. After `close` nothing starts any more.
@@ -203,7 +203,7 @@ class WorkerProcess:
         with_model = work[0] != "jobs" or (work[1] != "solvers" and self.ledger.alias("champion") is not None)
         libraries = () if self.command else LIBRARIES + (_MODELS if with_model else ())
         program = self.command or ("",)
-        request = {"arguments": [*program, *work, *arguments], "libraries": libraries, "nice": self.nice}
+        request = {"arguments": [*program, *work, *arguments], "libraries": libraries}
         with self._lock, os.fdopen(os.memfd_create("settings"), "w", encoding="utf-8") as settings:
             settings.write(self.settings)
             settings.flush()
@@ -213,7 +213,7 @@ class WorkerProcess:
             for _ in range(3):  # the fork server and its spare may have ended idle
                 if self._closed:
                     return None
-                self._forks = self._forks or ForkServer.begun()
+                self._forks = self._forks or ForkServer.begun(self.nice)
                 with contextlib.suppress(OSError):
                     self._forks.send(request, descriptors)
                     if self._answers() and (reply := self._forks.reply()):

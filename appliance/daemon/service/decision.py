@@ -14,7 +14,7 @@ from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.history import history_of
 from appliance.ledger.ledger import Ledger
 from appliance.promotion.evidence import CHAMPION, decision_on
-from appliance.records.cycles import Cycle, CycleState, Event
+from appliance.records.cycles import SEALED, Cycle, CycleState, Event
 from appliance.records.evaluations import CANDIDATE_RUN, Evaluation
 from appliance.system.clock import utc_now
 from policies.contract.decision import Decision
@@ -25,10 +25,12 @@ def evaluation_of(cycle: Cycle, ledger: Ledger) -> Evaluation | None:
     return ledger.evaluation(f"{cycle.id}.evaluation")
 
 
-def next_phase(cycle: Cycle, ledger: Ledger) -> Literal["train", "evaluate", "decide"]:
-    """Returns the next phase of an unfinished cycle: train, evaluate or decide. Each runs in its own process."""
+def next_phase(cycle: Cycle, ledger: Ledger) -> Literal["prepare", "train", "evaluate", "decide"]:
+    """Returns the next phase of an unfinished cycle. Each runs in its own process: who trains does not fix the exam."""
     if evaluation_of(cycle, ledger) is not None:
         return "decide"
+    if SEALED not in cycle.plan:
+        return "prepare"
     return "evaluate" if "candidate" in cycle.plan else "train"
 
 

@@ -21,6 +21,7 @@ from policies.policy import Policy
 
 MOST_DECISIONS = 200
 """Maximum decisions read about one candidate: a few each night, and one per statement of a person."""
+YOURS = "waits for you: `assay model approve candidate`"
 ASKED_ANEW = "`assay model evaluate candidate` compares it again"
 NIGHT_MORE = "`assay cycle start` asks the same candidate fresh questions, which add to the evidence, and decides again"
 
@@ -74,7 +75,7 @@ def _after(decisions: Sequence[Decision], champion: str | None, policy: Policy, 
     missing = [one for one in newest.findings if one.outcome is not GateOutcome.PASSED]
     if newest.outcome is DecisionOutcome.HOLD and [one.gate for one in missing] == [approval.GATE.name]:
         if missing[0].outcome is GateOutcome.UNDECIDED and not missing[0].figure:
-            return CandidateWait(CandidateNeed.PERSON, "waits for your decision: `assay model show candidate`")
+            return CandidateWait(CandidateNeed.PERSON, YOURS)
         return CandidateWait(CandidateNeed.PERSON, f"waits for {missing[0].would_change}; {missing[0].reason}")
     if newest.outcome is DecisionOutcome.PROMOTE:
         return CandidateWait(CandidateNeed.OTHER, "is about to go into service")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from appliance.learning.signal.corrections import divergence, drift_of
 from appliance.ledger.ledger import Ledger
 from appliance.records.cycles import Checkpoint
-from appliance.records.evaluations import REFUSAL_RUN, UNSOLVABLE_RUN
+from appliance.records.rollouts import REFUSAL_RUN, UNSOLVABLE_RUN
 from appliance.records.training import Judged
 from appliance.system.clock import now
 from appliance.worker.evaluation.egress_probe import probed

@@ -41,6 +41,8 @@ from runtime.model import FrozenModel
 TOKENIZER_DEMONSTRATIONS = 3000
 """Demonstrations used to learn the tokenizer's merges."""
 KEEP = 2
+REPORT_EVERY = 10
+"""Most training steps between two events: a step of a large model may take a minute."""
 DEMONSTRATIONS = "demonstrations.json"
 
 
@@ -115,7 +117,7 @@ class SftRun:
                 self._push(learner)
                 self._context.engine.sleep()
             while not learner.done and share < warm.stop_at:
-                figures = learner.run_steps(self._until_next_stop(learner.step))
+                figures = self._steps(learner)
                 if self._source is not None and (said := halving(figures, recipe.training)):
                     self._progress.say_once("warning", said)
                 learner.require_finite(probe)
@@ -236,12 +238,27 @@ class SftRun:
             unfinished.rename(folder)
         return folder
 
-    def _until_next_stop(self, step: int) -> int:
-        """Number of training steps until the next validation or checkpoint, whichever comes first."""
-        warm = self._setup.recipe.warm_start
-        return min(
+    def _steps(self, learner: SftTrainer | RankedSft) -> dict[str, float]:
+        """Trains until the next validation or checkpoint, whichever comes first, and reports a few times on the way.
+        Returns the figures of the last steps."""
+        warm, step = self._setup.recipe.warm_start, learner.step
+        left = min(
             warm.checkpoint_every - step % warm.checkpoint_every, warm.validate_every - step % warm.validate_every
         )
+        while True:
+            figures = learner.run_steps(min(left, REPORT_EVERY))
+            left -= learner.step - step
+            step = learner.step
+            if left <= 0 or learner.done:
+                return figures
+            self._progress.say(
+                "warm_start",
+                f"step {step} of at most {warm.steps}",
+                self._name,
+                step=float(step),
+                steps=float(warm.steps),
+                loss=figures["loss"],
+            )
 
     def _validate(self, learner: SftTrainer | RankedSft, renderer: Renderer) -> float:
         setup, context, step = self._setup, self._context, learner.step

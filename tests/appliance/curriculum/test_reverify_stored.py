@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from appliance.cli.main import app
 from appliance.curriculum.reverify import Reverification, is_outdated, reverify
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.evaluations import UNSOLVABLE_RUN
-from appliance.records.rollouts import Purpose
+from appliance.records.rollouts import UNSOLVABLE_RUN, Purpose
 from curriculum.contract.task import Split, Task
 from curriculum.sealed import TaskStream, sealed_set
 from verifiers.answers.spec import AnswerSpec

@@ -1,6 +1,6 @@
 """A worker for tests: speaks to the ledger as the real one does, and ends as its first argument says.
 
-child_worker.py MODE train <cycle>|jobs --ledger-fd N --data DIR --settings FILE
+child_worker.py MODE prepare|train <cycle>|jobs --ledger-fd N --data DIR --settings FILE
 """
 
 from __future__ import annotations
@@ -25,6 +25,13 @@ mode, work = sys.argv[1], sys.argv[2]
 options = dict(zip(sys.argv[-6::2], sys.argv[-5::2], strict=True))
 data = Path(options["--data"])
 ledger = RemoteLedger(Connection(int(options["--ledger-fd"])))
+if work == "prepare":
+    cycle = ledger.cycle(sys.argv[3])
+    ledger.put_sealed_set("0" * 64, {"items": 0})
+    fixed = {"again": None, "tasksets": cycle.plan["recipe"]["tasksets"], "left_out": {}, "sealed": "0" * 64}
+    start = {"start": champion} if (champion := ledger.alias("champion")) else {}
+    ledger.put_cycle(cycle.model_copy(update={"plan": {**cycle.plan, **fixed, **start}}))
+    raise SystemExit(0)
 attempt = len(list(data.glob("attempt-*")))
 (data / f"attempt-{attempt}").write_text(str(os.getpid()))
 assert Path(options["--settings"]).read_text().startswith("{")

@@ -16,15 +16,20 @@ from appliance.ledger.grants import grant_of
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.ledger.remote import RemoteLedger, serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.cycles import KEPT_ROLLOUTS, CycleState, Event
+from appliance.records.cycles import KEPT_ROLLOUTS, SEALED, CycleState, Event
 from appliance.records.evaluations import Evaluation
 from appliance.records.jobs import Artifact, JobState
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged
 from verifiers.contract.verdict import Outcome
 
+Call = Callable[[Ledger], object]
 NIGHT = "night-1"
-PLAN = {"recipe": {}, "start": made.digest(1), "candidate": made.digest(2)}
+TRAINED = f"trained by {NIGHT}"
+NAMES = {"recipe": {"tasksets": ["digits", "linear"]}}
+EXAM = {"again": None, "tasksets": ["digits"], "left_out": {"linear": "no tool"}, SEALED: made.digest(99)}
+FIXED = {**NAMES, **EXAM, "start": made.digest(1)}
+PLAN = {**FIXED, "candidate": made.digest(2)}
 
 
 @pytest.fixture
@@ -32,9 +37,13 @@ def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
     """With a night that has a champion and a candidate, another night, an open job and one that has ended."""
     with SqliteLedger(tmp_path / "ledger.sqlite3") as opened:
         opened.put_cycle(made.cycle(plan=PLAN))
-        opened.put_cycle(made.cycle("night-2"))
+        opened.put_sealed_set(made.digest(99), {"items": 4})
+        opened.put_cycle(made.cycle("night-2", plan=NAMES))
+        opened.put_cycle(made.cycle("night-3", plan=FIXED))
+        opened.put_cycle(made.cycle("night-4", plan={**FIXED, "again": made.digest(3)}))
+        opened.put_cycle(made.cycle("night-5", plan={**NAMES, **EXAM}))
         opened.put_checkpoint(made.checkpoint(1, stage="warm_start", cycle="night-0"))
-        opened.put_checkpoint(made.checkpoint(2))
+        opened.put_checkpoint(made.checkpoint(2, parent=made.digest(1)))
         opened.put_checkpoint(made.checkpoint(3, cycle="night-0"))
         opened.put_checkpoint(made.checkpoint(6, cycle="night-0", parent=made.digest(1)))
         opened.set_aliases({"champion": made.digest(1)}, "first", made.AT)
@@ -54,6 +63,10 @@ def at_work(ledger: Ledger, *work: str) -> Iterator[Ledger]:
     thread.join(timeout=120)
 
 
+def planned(name: str, plan: dict[str, object], **changes: object) -> Call:
+    return lambda to: to.put_cycle(made.cycle(name, plan=plan, **changes))
+
+
 def rollout(work: str, purpose: Purpose, name: str = "") -> Judged:
     return made.judged(name or f"{work}.{purpose.value}.0.t.0", in_cycle=work, purpose=purpose)
 
@@ -66,23 +79,33 @@ def bundle(**changes: object) -> Artifact:
     return made.artifact("open").model_copy(update={"job": "open", **changes})
 
 
-Call = Callable[[Ledger], object]
 ALLOWED: dict[str, tuple[tuple[str, ...], Call]] = {
     "a step": (("train", NIGHT), lambda to: to.commit_step(made.step_record(prefix=f"{NIGHT}.train."))),
     "held-out answers": (("train", NIGHT), lambda to: to.put_rollouts([rollout(NIGHT, Purpose.VALIDATION)])),
-    "a checkpoint": (("train", NIGHT), lambda to: to.put_checkpoint(made.checkpoint(4))),
-    "its candidate": (("train", NIGHT), lambda to: to.set_aliases({"candidate": made.digest(2)}, "trained", made.AT)),
+    "a checkpoint": (("train", NIGHT), lambda to: to.put_checkpoint(made.checkpoint(4, parent=made.digest(1)))),
+    "its candidate": (("train", NIGHT), lambda to: to.set_aliases({"candidate": made.digest(2)}, TRAINED, made.AT)),
     "a candidate that an earlier night made from the same model": (
-        ("train", NIGHT),
-        lambda to: to.set_aliases({"candidate": made.digest(6)}, "trained", made.AT),
+        ("train", "night-3"),
+        lambda to: to.set_aliases({"candidate": made.digest(6)}, "trained by night-3", made.AT),
     ),
     "how far it is": (("train", NIGHT), lambda to: to.put_cycle(made.cycle(plan=PLAN, phase="training"))),
-    "what is left out": (("train", "night-2"), lambda to: to.put_cycle(made.cycle("night-2", plan={"left_out": {}}))),
+    "an exam": (("prepare", "night-2"), planned("night-2", FIXED)),
+    "an exam of a candidate that was held": (
+        ("prepare", "night-2"),
+        lambda to: to.put_cycle(made.cycle("night-2", plan={**FIXED, "again": to.alias("candidate")})),
+    ),
+    "a sealed set": (("prepare", "night-2"), lambda to: to.put_sealed_set(made.digest(98), {"items": 3})),
+    "the candidate's name": (("train", "night-3"), planned("night-3", {**FIXED, "candidate": made.digest(6)})),
+    "that nothing was learned": (("train", "night-3"), planned("night-3", {**FIXED, "candidate": made.digest(1)})),
+    "the candidate asked again": (
+        ("train", "night-4"),
+        planned("night-4", {**FIXED, "again": made.digest(3), "candidate": made.digest(3)}),
+    ),
+    "how a stage ended": (("train", "night-3"), planned("night-3", {**FIXED, "stage_1": {}, "difficulty_1": {}})),
     "the digests of what it keeps": (
         ("train", "night-2"),
-        lambda to: [to.put_cycle(made.cycle("night-2", plan={KEPT_ROLLOUTS: [one * 64]})) for one in "ab"],
+        lambda to: [to.put_cycle(made.cycle("night-2", plan={**NAMES, KEPT_ROLLOUTS: [one * 64]})) for one in "ab"],
     ),
-    "a longer plan": (("train", "night-2"), lambda to: to.put_cycle(made.cycle("night-2", plan={"start": "x"}))),
     "an event": (("train", NIGHT), lambda to: to.put_event(Event(kind="note", text="x", created=made.AT))),
     "answers to sealed questions": (
         ("evaluate", NIGHT),
@@ -94,6 +117,84 @@ ALLOWED: dict[str, tuple[tuple[str, ...], Call]] = {
     "a bundle": (("jobs",), lambda to: to.put_artifact(bundle())),
 }
 REFUSED: dict[str, tuple[tuple[str, ...], Call]] = {
+    **{
+        f"who trains chooses {name}": (("train", "night-2"), planned("night-2", {**NAMES, name: value}))
+        for name, value in FIXED.items()
+        if name not in NAMES
+    },
+    **{
+        f"who trains changes {name}": (("train", NIGHT), planned(NIGHT, {**PLAN, name: value}))
+        for name, value in {"again": made.digest(3), "tasksets": ["linear"], "left_out": {}, SEALED: "0" * 64}.items()
+    },
+    **{
+        f"{who} names a sealed set": ((who, NIGHT), lambda to: to.put_sealed_set("f" * 64, {"items": 1}))
+        for who in ("train", "evaluate")
+    },
+    **{
+        f"an exam with {name} {str(value)[:20]!r}": (("prepare", "night-2"), planned("night-2", {**FIXED, name: value}))
+        for name, value in [
+            ("start", made.digest(2)),
+            ("start", None),
+            ("again", made.digest(3)),
+            (SEALED, "f" * 64),
+            (SEALED, [1]),
+            ("tasksets", []),
+            ("tasksets", ["linear"]),
+            ("tasksets", ["digits", 1]),
+            ("tasksets", ["digits", "letters"]),
+            ("left_out", {}),
+            ("left_out", ["linear"]),
+            ("left_out", {"digits": "too hard", "linear": ""}),
+            ("candidate", made.digest(2)),
+            ("stage_1", {}),
+        ]
+    },
+    "half an exam": (("prepare", "night-2"), planned("night-2", {**NAMES, "tasksets": ["digits"]})),
+    "an exam that is fixed": (("prepare", NIGHT), planned(NIGHT, {**PLAN, "tasksets": ["linear"]})),
+    "who prepares ends the cycle": (("prepare", "night-2"), planned("night-2", FIXED, state=CycleState.DONE)),
+    "who prepares trains": (("prepare", NIGHT), lambda to: to.commit_step(made.step_record(prefix=f"{NIGHT}.train."))),
+    "a candidate without an exam": (("train", "night-2"), planned("night-2", {**NAMES, "candidate": made.digest(2)})),
+    "a candidate that somebody else made": (
+        ("train", "night-3"),
+        planned("night-3", {**FIXED, "candidate": made.digest(3)}),
+    ),
+    "a candidate that is nowhere": (("train", "night-3"), planned("night-3", {**FIXED, "candidate": made.digest(9)})),
+    "a candidate by a part of its name": (
+        ("train", "night-3"),
+        planned("night-3", {**FIXED, "candidate": made.digest(6)[:12]}),
+    ),
+    "another candidate than the one asked again": (
+        ("train", "night-4"),
+        planned("night-4", {**FIXED, "again": made.digest(3), "candidate": made.digest(6)}),
+    ),
+    "a start beside the champion": (
+        ("train", "night-5"),
+        planned("night-5", {**NAMES, **EXAM, "start": made.digest(3)}),
+    ),
+    "another candidate once one is named": (
+        ("train", NIGHT),
+        lambda to: to.set_aliases({"candidate": made.digest(6)}, TRAINED, made.AT),
+    ),
+    "a checkpoint of an unknown parent": (
+        ("train", NIGHT),
+        lambda to: to.put_checkpoint(made.checkpoint(4, parent=made.digest(3))),
+    ),
+    "a checkpoint without a parent": (("train", NIGHT), lambda to: to.put_checkpoint(made.checkpoint(4))),
+    "a first model beside the champion": (
+        ("train", NIGHT),
+        lambda to: to.put_checkpoint(made.checkpoint(4, stage="warm_start")),
+    ),
+    "an evaluation of other questions": (
+        ("evaluate", NIGHT),
+        lambda to: to.put_evaluation(examined(sealed_set="0" * 64)),
+    ),
+    "an evaluation before its cycle": (
+        ("evaluate", NIGHT),
+        lambda to: to.put_evaluation(examined(created="2026-02-28T23:59:59+00:00")),
+    ),
+    "an evaluation at no time": (("evaluate", NIGHT), lambda to: to.put_evaluation(examined(created="late"))),
+    "who evaluates ends the cycle": (("evaluate", NIGHT), planned(NIGHT, PLAN, state=CycleState.DONE)),
+    "who evaluates says that it failed": (("evaluate", NIGHT), planned(NIGHT, PLAN, failure="cancelled by a person")),
     "who trains evaluates": (("train", NIGHT), lambda to: to.put_evaluation(examined())),
     "who trains answers the sealed questions": (
         ("train", NIGHT),
@@ -113,25 +214,39 @@ REFUSED: dict[str, tuple[tuple[str, ...], Call]] = {
     "who trains asks for a job": (("train", NIGHT), lambda to: to.put_job(made.job("own"))),
     "who trains replaces the champion": (
         ("train", NIGHT),
-        lambda to: to.set_aliases({"champion": made.digest(2)}, "", made.AT),
+        lambda to: to.set_aliases({"champion": made.digest(2)}, TRAINED, made.AT),
     ),
     "who trains takes the champion away": (
         ("train", NIGHT),
-        lambda to: to.set_aliases({"champion": None}, "", made.AT),
+        lambda to: to.set_aliases({"champion": None}, TRAINED, made.AT),
     ),
     "who trains names what was before": (
         ("train", NIGHT),
-        lambda to: to.set_aliases({"previous": made.digest(2)}, "", made.AT),
+        lambda to: to.set_aliases({"previous": made.digest(2)}, TRAINED, made.AT),
     ),
-    "who trains names a canary": (("train", NIGHT), lambda to: to.set_aliases({"canary": made.digest(2)}, "", made.AT)),
+    "who trains names a canary": (
+        ("train", NIGHT),
+        lambda to: to.set_aliases({"canary": made.digest(2)}, TRAINED, made.AT),
+    ),
     "who trains names two at once": (
         ("train", NIGHT),
-        lambda to: to.set_aliases({"candidate": made.digest(2), "champion": made.digest(2)}, "", made.AT),
+        lambda to: to.set_aliases({"candidate": made.digest(2), "champion": made.digest(2)}, TRAINED, made.AT),
     ),
     "a candidate of another night": (
         ("train", NIGHT),
-        lambda to: to.set_aliases({"candidate": made.digest(3)}, "", made.AT),
+        lambda to: to.set_aliases({"candidate": made.digest(3)}, TRAINED, made.AT),
     ),
+    "a move that looks like a person's": (
+        ("train", NIGHT),
+        lambda to: to.set_aliases({"candidate": made.digest(2)}, "approve by ada", made.AT),
+    ),
+    **{
+        f"an event of kind {kind}": (
+            ("train", NIGHT),
+            lambda to, kind=kind: to.put_event(Event(kind=kind, text="ada: approve", created=made.AT)),
+        )
+        for kind in ("governance", "canary", "daemon", "worker")
+    },
     "a checkpoint outside": (
         ("train", NIGHT),
         lambda to: to.put_checkpoint(made.checkpoint(4, folder="models/../../etc")),
@@ -153,7 +268,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], Call]] = {
         lambda to: to.commit_step(made.step_record(in_cycle="night-2", prefix="night-2.")),
     ),
     "another night": (("train", NIGHT), lambda to: to.put_cycle(made.cycle("night-2", phase="done"))),
-    "a new night": (("train", NIGHT), lambda to: to.put_cycle(made.cycle("night-3"))),
+    "a new night": (("train", NIGHT), lambda to: to.put_cycle(made.cycle("night-6"))),
     "another seed": (("train", NIGHT), lambda to: to.put_cycle(made.cycle(plan=PLAN, seed=8))),
     "another plan": (("train", NIGHT), lambda to: to.put_cycle(made.cycle(plan={**PLAN, "candidate": made.digest(3)}))),
     "digests that are none": (
@@ -253,11 +368,27 @@ def test_no_worker_names_the_first_champion(ledger: SqliteLedger, work: str) -> 
     assert ledger.alias("champion") is None
 
 
-def test_a_night_that_has_ended_is_not_written_again(ledger: SqliteLedger) -> None:
+def test_without_a_champion_training_names_the_first_model(ledger: SqliteLedger) -> None:
+    ledger.set_aliases({"champion": None}, "nothing is in service", made.AT)
+    with at_work(ledger, "train", "night-5") as remote:
+        remote.put_checkpoint(made.checkpoint(5, stage="imported", cycle="night-5"))
+        for wrong in (made.digest(9), made.digest(5)[:12], None, ["x"]):
+            with pytest.raises(LedgerError):
+                remote.put_cycle(made.cycle("night-5", plan={**NAMES, **EXAM, "start": wrong}))
+        remote.put_cycle(made.cycle("night-5", plan={**NAMES, **EXAM, "start": made.digest(5)}))
+        with pytest.raises(LedgerError):
+            remote.put_cycle(made.cycle("night-5", plan={**NAMES, **EXAM, "start": made.digest(1)}))
+
+
+def test_nothing_is_written_to_a_night_that_has_ended(ledger: SqliteLedger) -> None:
     ledger.put_cycle(made.cycle(plan=PLAN, state=CycleState.DONE))
-    for work in ("train", "evaluate"):
-        with at_work(ledger, work, NIGHT) as remote, pytest.raises(LedgerError):
-            remote.put_cycle(made.cycle(plan=PLAN))
+    calls: list[tuple[str, Call]] = [(who, planned(NIGHT, PLAN)) for who in ("prepare", "train", "evaluate")]
+    calls += [(work[0], call) for work, call in ALLOWED.values() if work[1:] == (NIGHT,)]
+    for who, call in calls:
+        if call is ALLOWED["an event"][1]:
+            continue
+        with at_work(ledger, who, NIGHT) as remote, pytest.raises(LedgerError, match="is not running"):
+            call(remote)
 
 
 def test_a_job_is_solved_with_its_bundle(ledger: SqliteLedger) -> None:
@@ -289,6 +420,7 @@ def everything(ledger: SqliteLedger) -> list[object]:
         ledger.recorded_steps(NIGHT),
         ledger.events(),
         ledger.recorded_steps("night-2"),
+        ledger.sealed_sets(),
     ]
 
 

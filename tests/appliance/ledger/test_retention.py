@@ -13,7 +13,7 @@ from sqlalchemy import event
 from appliance.ledger import database
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.rollouts import Message, Purpose, RolloutEnd, ToolCall, ToolStatus
+from appliance.records.rollouts import UNSOLVABLE_RUN, Message, Purpose, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import RolloutFilter
 from verifiers.contract.verdict import Outcome
 
@@ -87,6 +87,17 @@ def test_only_training_s_tokens_of_the_cycles_that_are_named_are_dropped(tmp_pat
     assert ledger.drop_tokens(["old"]) == (0, 0)
 
 
+def test_what_fails_by_design_is_left_out_where_it_is_not_asked_for(ledger: SqliteLedger) -> None:
+    shown = [one.rollout.id for one in ledger.rollouts(limit=100)]
+    one = made.judged("new.evaluation.9", in_cycle="new", purpose=Purpose.EVALUATION)
+    for purpose in (Purpose.EVALUATION, Purpose.TRAIN):
+        changed = {"id": f"probe.{purpose.value}", "purpose": purpose, "step": UNSOLVABLE_RUN}
+        ledger.put_rollouts([one.model_copy(update={"rollout": one.rollout.model_copy(update=changed)})])
+    shown.insert(0, "probe.train")
+    assert [one.rollout.id for one in ledger.rollouts(RolloutFilter(probes=False), limit=100)] == shown
+    assert [one.rollout.is_probe for one in ledger.rollouts(limit=2)] == [False, True]
+
+
 @pytest.mark.parametrize(
     "where",
     [
@@ -99,6 +110,7 @@ def test_only_training_s_tokens_of_the_cycles_that_are_named_are_dropped(tmp_pat
         RolloutFilter(purpose=Purpose.TRAIN, outcome=Outcome.INFRA_ERROR),
         RolloutFilter(cycle="old", family="linear", outcome=Outcome.FAIL, purpose=Purpose.TRAIN, step=0),
         RolloutFilter(family="linear", outcome=Outcome.FAIL, before="new.train.0"),
+        RolloutFilter(outcome=Outcome.FAIL, probes=False),
     ],
 )
 def test_a_page_of_rollouts_is_found_in_an_index(ledger: SqliteLedger, where: RolloutFilter) -> None:

@@ -18,7 +18,7 @@ from appliance.inference.folder import read_model
 from appliance.rendering.formats import load_renderer, write_markers
 from appliance.rendering.guarded import GuardedTokenizer
 from appliance.rendering.markers import CHATML, SEEDLING, MarkerRenderer, TextMessage
-from appliance.rendering.renderer import TOOLS, Malformed, Renderer, RenderingError, ToolRequest
+from appliance.rendering.renderer import TOOLS, Malformed, Renderer, RenderingError, ToolRequest, code_request
 from appliance.seedling.tokenizer import train_tokenizer
 from curriculum.contract.environment import ToolSchema
 
@@ -141,3 +141,24 @@ def test_a_format_that_is_not_known_is_refused(tmp_path: Path, written: str, mes
     (tmp_path / "model" / "rendering.json").write_text(written)
     with pytest.raises(RenderingError, match=message):
         load_renderer(read_model(tmp_path / "model"))
+
+
+@pytest.mark.parametrize(
+    ("written", "run"),
+    [
+        (" a = 1\nprint(a)", "a = 1\nprint(a)"),
+        ("\n  for i in x:\n    print(i)\n", "\nfor i in x:\n  print(i)\n"),
+        ("\tprint(1)", "print(1)"),
+        ("if a:\n    b()\n", "if a:\n    b()\n"),
+        ("print('''\n  x''')", "print('''\n  x''')"),
+        ("(a\n b)", "(a\n b)"),
+    ],
+)
+def test_code_whose_first_line_is_indented_is_moved_to_the_margin_and_other_code_is_unchanged(
+    written: str, run: str
+) -> None:
+    assert code_request(written) == ToolRequest(run)
+
+
+def test_a_call_of_nothing_but_blanks_is_malformed() -> None:
+    assert code_request(" \n\t") == Malformed(" \n\t", "empty call")

@@ -51,7 +51,7 @@ def run_night(
     known = _known(context, name, recipe, seed)
     while (phase := next_phase(known, context.ledger)) != "decide":
         run = CycleRun(known, context, CycleProgress(known, context.ledger, time.monotonic), model)
-        run.train() if phase == "train" else run.evaluate()
+        {"prepare": run.prepare, "train": run.train, "evaluate": run.evaluate}[phase]()
         known = context.ledger.cycle(name)
         assert known is not None
     return decide_cycle(known, context.ledger, context.policy, context.data)

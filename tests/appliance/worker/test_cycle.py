@@ -327,6 +327,7 @@ def test_no_sealed_question_is_a_word_from_what_an_earlier_cycle_trained_on(
 
     def sealed_of(cycle: Cycle) -> SealedSet:
         run = CycleRun(cycle, context, CycleProgress(cycle, ledger, lambda: 0.0), FIXTURE)
+        run.prepare()
         return run._setup(None).sealed
 
     would = sealed_set(SHORT.evaluation.sealed_items, derive("sealed", 3)).tasks

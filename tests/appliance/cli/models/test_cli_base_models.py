@@ -120,6 +120,8 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
     edit("config.json", model_type="zorp\x1b")(unknown)
     encodes = licensed(tmp_path / "encodes")
     edit("config.json", model_type="t5")(encodes)
+    headless = licensed(tmp_path / "headless")
+    edit("config.json", tie_word_embeddings=False)(headless)
     adapter = licensed(tmp_path / "adapter")
     (adapter / "model.safetensors").rename(adapter / "adapter_model.safetensors")
     beside = ("model", "export", str(adapter), str(tmp_path / "out"))
@@ -127,6 +129,7 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
     spoiled.mkdir()
     (spoiled / "ledger.sqlite3").write_bytes(b"no ledger" * 100)
     (tmp_path / "empty").write_text("")
+    (tmp_path / "model.gguf").write_bytes(b"GGUF" + bytes(64))
     for arguments, code, message in (
         (("model", "import", str(other)), 2, "base model seedling exists already, with other files"),
         (("model", "import", str(unlicensed)), 2, "no licence text"),
@@ -135,6 +138,8 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
         (("model", "import", str(cut)), 2, "no tokenizer.json"),
         (("model", "import", str(unknown)), 2, "unsupported model_type ('zorp\\x1b')"),
         (("model", "import", str(encodes)), 2, "model_type t5 is not a causal language model"),
+        (("model", "import", str(tmp_path / "model.gguf")), 2, "is a GGUF file, which cannot be imported"),
+        (("model", "import", str(headless)), 2, "weights are missing or do not fit config.json: lm_head.weight"),
         (("model", "import", "Qwen/Qwen3-0.6B"), 2, "nothing is downloaded"),
         (("model", "import", f"..@{source}"), 2, "invalid model name"),
         (("model", "import", str(tmp_path / "empty")), 2, "neither a model folder nor a tar archive"),

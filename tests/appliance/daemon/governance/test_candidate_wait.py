@@ -14,7 +14,7 @@ from appliance.daemon.coordination.core import Core
 from appliance.daemon.service import decision
 from appliance.daemon.service.decision import decide_cycle
 from appliance.daemon.service.readiness import Readiness
-from appliance.daemon.views.cycle_views import CandidateNeed, candidate_wait
+from appliance.daemon.views.cycle_views import YOURS, CandidateNeed, candidate_wait
 from appliance.records.evaluations import CANDIDATE_RUN, ItemResult, ModelResults
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
 from appliance.records.training import Judged
@@ -65,7 +65,7 @@ def test_without_a_candidate_nothing_waits(core) -> None:
 
 def test_a_candidate_that_passed_everything_else_waits_for_a_person_as_long_as_its_evaluation_is_fresh(core) -> None:
     built.put_decided(core, core.ledger.alias("champion"), b"better")
-    assert waits(core) == (CandidateNeed.PERSON, "waits for your decision: `assay model show candidate`")
+    assert waits(core) == (CandidateNeed.PERSON, YOURS)
     assert waits(core, MONTH_LATER).need is CandidateNeed.OTHER
     assert "too old" in waits(core, MONTH_LATER).text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import test_daemon_governance as built
@@ -13,6 +14,9 @@ from people import admission, admit, approval_envelope, approve, log_holds, newe
 from appliance.audit.log import AuditBroken, AuditError, log_file
 from appliance.audit.machine_keys import load_key
 from appliance.cli.audit.renew import begin_anew
+from appliance.cli.governance import key_sign
+from appliance.cli.shell.person import SigningOptions
+from appliance.client.person_keys import KeyFileError
 from appliance.client.signing import policy_edit
 from appliance.config.configuration import Settings
 from appliance.daemon.contract import BrokenError, RefusedByPolicyError
@@ -420,3 +424,32 @@ def test_a_kill_between_the_log_and_the_file_of_a_signed_policy_is_made_good(dat
     in_force_file(data).write_bytes(before)
     with Core(Settings(data=data), now=clock) as core:
         assert core.policy.digest == digest(STRICT) == load_policy(data).digest
+
+
+def test_the_machines_owner_vouches_with_the_daemons_key_for_a_person_whom_another_knows(
+    data, clock, tmp_path, monkeypatch
+) -> None:
+    data.mkdir()
+    (data / "policy.toml").write_bytes(PACKAGED.replace(b"people = 1 ", b"people = 2 "))
+    file = tmp_path / "bob.admission"
+    with Core(Settings(data=data), now=clock) as core:
+        candidate = put_night(core)
+        admit(core, "ada")
+        sends = SimpleNamespace(change_key=lambda signed: core.trust.change_key(signed.envelope.encode()))
+        monkeypatch.setattr(key_sign, "api_client", lambda: sends)
+        monkeypatch.setattr(key_sign, "read_settings", lambda: SimpleNamespace(data=data))
+        confirmed = signer("bob").public.fingerprint.removeprefix("SHA256:")
+        signs = SigningOptions(confirm=confirmed)
+        with pytest.raises(KeyFileError, match="--owner needs a file"):
+            key_sign._as_owner(sends, signs, None)
+        with pytest.raises(RefusedByPolicyError, match="too few people: no approval counts: 1 of 2"):
+            approve(core, candidate)
+        file.write_bytes(admission("bob", "ada"))
+        with pytest.raises(KeyFileError, match="wrong confirmation"):
+            key_sign._as_owner(sends, SigningOptions(confirm="x" * 8), file)
+        known = key_sign._as_owner(sends, signs, file)
+        assert known.document.known
+        assert "admitted by ada, the machine's owner" in str(known)
+        with pytest.raises(RefusedByPolicyError, match="1 of 2 people"):
+            approve(core, candidate)
+        assert approve(core, candidate, "bob").aliases["champion"] == candidate

@@ -11,7 +11,7 @@ import pytest
 from daemon_kit import dispatched, until
 
 from appliance.config.configuration import Settings
-from appliance.daemon.api.read_models import schedule_view, until_time
+from appliance.daemon.api.read_models import schedule_view, status_of, until_time
 from appliance.daemon.contract import BrokenError, RequestError
 from appliance.daemon.coordination.core import Core
 from appliance.nights.machine import MachineSnapshot
@@ -299,9 +299,11 @@ def test_a_pause_holds_nights_until_its_end_or_a_person_s_word(clock) -> None:
         assert clock.look(core, NIGHT + timedelta(hours=2, minutes=1)) == {"2026-11-24": NightState.RUNNING}
         core.nights.book.pause()
         assert clock.look(core, NIGHT + timedelta(hours=3)) == {"2026-11-24": NightState.HELD}
+        assert status_of(core).nights == "nights are paused by a person"
         assert schedule_view(core, 3).coming == ()
         core.nights.book.resume()
         assert clock.look(core, NIGHT + timedelta(hours=4)) == {"2026-11-24": NightState.RUNNING}
+        assert status_of(core).nights == ""
         assert [one.key for one in schedule_view(core, 2).coming] == ["2026-11-25", "2026-11-26"]
 
 

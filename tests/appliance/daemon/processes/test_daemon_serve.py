@@ -227,14 +227,14 @@ def test_an_idle_daemon_carries_no_model_and_no_algebra(start, data) -> None:
     daemon = start(
         "import sys\n"
         "from appliance.cli.main import main\n"
-        "sys.argv = ['assay', 'serve']\n"
+        "sys.argv = ['assay', 'serve', '--paused']\n"
         "try:\n    main()\n"
         "finally:\n    print('MODULES', ' '.join(sys.modules))\n",
         fresh=True,
     )
     api = daemon.ready()
     api.submit(QUESTION)
-    api.status()
+    assert api.status().nights == "nights are paused by a person"
     memory = next(
         int(line.split()[1]) / 1024
         for line in Path(f"/proc/{daemon.process.pid}/status").read_text().splitlines()

@@ -160,7 +160,7 @@ def test_a_worker_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_on
         os.kill(late, signal.SIGCONT)
         thread.join(120)
         assert running.ledger.cycle(cycle.id).state is CycleState.DONE
-        assert running.ledger.cycle(cycle.id).plan == cycle.plan
+        assert cycle.plan.items() <= running.ledger.cycle(cycle.id).plan.items()
         assert attempts(data) == 2
         [said] = [event.text for _, event in running.ledger.events() if event.kind == "worker"]
         assert "has lost its lease" in said
@@ -188,7 +188,6 @@ def test_closing_ends_a_worker_that_ignores_sigterm_and_its_children(data) -> No
         until(lambda: (data / "grandchild").exists() and (data / "grandchild").read_text())
         worker, grandchild = (int((data / name).read_text()) for name in ("attempt-0", "grandchild"))
         assert os.getpgid(worker) == worker
-        assert os.getpriority(os.PRIO_PROCESS, worker) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5)
         running.supervisor.close()
         runner.join(timeout=120)
         assert not runner.is_alive()

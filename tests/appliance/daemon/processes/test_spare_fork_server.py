@@ -21,7 +21,7 @@ from appliance.records.cycles import CycleState
 HOLDER = """
 import sys, time
 from appliance.daemon.processes.fork_server import ForkServer
-first = ForkServer.begun()
+first = ForkServer.begun(0)
 spare = first.spare()
 print(first.pid, spare.pid, flush=True)
 time.sleep(1000)
@@ -37,7 +37,7 @@ def adopts():
     libc.prctl(GET, ctypes.byref(value), 0, 0, 0)
     return value.value
 libc.prctl(SET, int(sys.argv[1]), 0, 0, 0)
-server = ForkServer.begun()
+server = ForkServer.begun(0)
 before, send = adopts(), server.send
 meanwhile = []
 server.send = lambda *arguments: (meanwhile.append(adopts()), send(*arguments))
@@ -51,7 +51,7 @@ server.end()
 
 @pytest.fixture
 def server() -> Iterator[ForkServer]:
-    made = ForkServer.begun()
+    made = ForkServer.begun(0)
     yield made
     made.end()
 
@@ -64,7 +64,7 @@ def is_there(pid: int) -> bool:
 
 
 def request(program: str) -> dict[str, object]:
-    return {"arguments": [sys.executable, "-I", "-c", program], "libraries": ["json.tool"], "nice": 0}
+    return {"arguments": [sys.executable, "-I", "-c", program], "libraries": ["json.tool"]}
 
 
 def told(server: ForkServer, program: str = "raise SystemExit(7)") -> int:
@@ -92,6 +92,18 @@ def test_a_spare_is_a_child_of_the_core_that_outlives_the_one_it_was_forked_from
     for one in (spare, another):
         one.end()
         assert not is_there(one.pid)
+
+
+def test_a_worker_gives_way_within_its_session_and_its_session_gives_way_to_others() -> None:
+    server = ForkServer.begun(5)
+    program = (
+        "import os; says = open('/proc/self/autogroup').read(); "
+        "raise SystemExit(os.getpriority(os.PRIO_PROCESS, 0) if ' nice 5' in says or not says else 99)"
+    )
+    try:
+        assert told(server, program) == 5
+    finally:
+        server.end()
 
 
 def test_one_is_forked_beside_a_worker_that_works_and_has_no_descriptor_of_the_other(server: ForkServer) -> None:

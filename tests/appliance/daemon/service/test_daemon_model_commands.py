@@ -49,9 +49,9 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
     shown = assay("model", "show", "candidate")
     assert shown.returncode == 0, shown.stderr
     assert "improvement" in shown.stdout
-    assert "now          waits for your decision" in shown.stdout
+    assert "now          waits for you" in shown.stdout
     assert "is recorded, and valid for this evaluation alone" in shown.stdout
-    assert f"{candidate[:12]}, waits for your decision" in assay("status").stdout
+    assert f"{candidate[:12]}, waits for you" in assay("status").stdout
     decision = json.loads(assay("model", "show", candidate[:6], "--json").stdout)[0]
     assert decision["outcome"] == "hold"
     digest = shown.stdout.split()[-1]

@@ -8,8 +8,7 @@ from short_nights import FIXTURE, SHORT
 from test_measurements import judged
 
 from appliance.learning.folders import write_by_digest
-from appliance.records.evaluations import REFUSAL_RUN
-from appliance.records.rollouts import Message, Role, RolloutEnd, ToolCall, ToolStatus
+from appliance.records.rollouts import REFUSAL_RUN, Message, Role, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import Judged
 from appliance.worker.evaluation.evaluate import EvalRun
 from appliance.worker.evaluation.measurements import CycleMeasurements
