@@ -103,7 +103,7 @@ DENSE = {
     "numbers": ("a = [" + "1," * 1_200_000 + "]", "more than 1000000 values"),
     "keys": ("".join(f"a{n} = 1\n" for n in range(10_001)), "more than 10000 keys"),
     "an unclosed text": ('a = """' + "[[" * 200_000, "Unterminated string"),
-    "an unclosed text of quotes": ('a = "' + '\\"[' * 300_000, "line"),
+    "an unclosed text of quotes": ('a = "' + '\\"[' * 300_000, "Unterminated string"),
     "quotes": ('"' * 600_001 + "[" * 300_000, "line"),
 }
 
