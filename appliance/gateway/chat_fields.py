@@ -81,8 +81,9 @@ def _message(value: Any, unused: set[str]) -> dict[str, Any]:
     parts = given.get("content")
     if isinstance(parts, list):
         refused += [f"messages.content.{kind}" for kind in _kinds(parts) if kind != "text"]
-        texts = [part.get("text") for part in parts if isinstance(part, dict)]
-        if all(isinstance(text, str) for text in texts) and len(texts) == len(parts):
+        found = [part.get("text") if isinstance(part, dict) else None for part in parts]
+        texts = [text for text in found if isinstance(text, str)]
+        if len(texts) == len(parts):
             given["content"] = "\n".join(texts)
     return {"message": {name: one for name, one in given.items() if name in SPOKEN}, "refused": refused}
 
@@ -94,8 +95,9 @@ def _kinds(parts: list[Any]) -> Iterator[str]:
 def _chosen(choice: dict[str, Any]) -> Any:
     """Returns the name of the tool in a `tool_choice`; any other choice unchanged, which is then no text."""
     function = choice.get("function")
-    named = choice.get("type") == "function" and isinstance(function, dict)
-    return function.get("name", choice) if named else choice
+    if choice.get("type") == "function" and isinstance(function, dict):
+        return function.get("name", choice)
+    return choice
 
 
 def _changes_nothing(name: str, value: Any) -> bool:

@@ -203,7 +203,8 @@ class _Steps:
 
     def too_many(self, value: Any) -> bool:
         """True if the schema may take more than `MOST_WORK` steps on a list or object; the library may save some."""
-        left, waiting = MOST_WORK, [(self._root, value)]
+        left = MOST_WORK
+        waiting: list[tuple[Any, Any]] = [(self._root, value)]
         while waiting and left >= 0:
             node, one = waiting.pop()
             if not isinstance(node, dict):
