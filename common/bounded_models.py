@@ -89,7 +89,7 @@ def first_fault(error: ValidationError) -> Fault:
 
 
 def read_model(shape: type[M] | TypeAdapter[M], data: bytes | str, bounds: Bounds) -> M:
-    """Reads JSON within the bounds into a model, or whatever a TypeAdapter validates. Raises NotJsonError, and
+    """Reads JSON within the bounds into a model, or into the type of a TypeAdapter. Raises NotJsonError, and
     InvalidInputError for JSON of another shape."""
     return validated(shape, strict_json.read(data, bounds))
 

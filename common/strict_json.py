@@ -30,7 +30,7 @@ class NotJsonError(ValueError):
     """Text that is not strict JSON, or exceeds a bound. The message fits "SUBJECT is unusable: MESSAGE"."""
 
     def __init__(self, message: str, *, other: bool = False) -> None:
-        """Creates the error; `other` is true for text that is no JSON at all, by any reader."""
+        """Creates the error; `other` is true for text that no reader takes for JSON."""
         super().__init__(message)
         self.other = other
 

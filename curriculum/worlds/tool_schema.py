@@ -234,7 +234,7 @@ class _Steps:
         return left < 0
 
     def _on_leaf(self, node: Any) -> tuple[int, int]:
-        """Returns a subschema's steps and patterns on a value that is no list or object."""
+        """Returns a subschema's steps and patterns on a text, number or constant."""
         if not isinstance(node, dict):
             return 1, 0
         if id(node) not in self._leaves:
