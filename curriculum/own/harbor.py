@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from common.bounded_models import first_fault
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Task
 from curriculum.environments.terminal.environment import TERMINAL
@@ -29,7 +30,6 @@ from curriculum.separation.rules import Check, Match
 from curriculum.worlds.world import World
 from runtime.errors import MACHINE_ERRORS, InfrastructureError
 from runtime.sandbox import Priority, SessionPool
-from verifiers.contract.spec_data import first_fault
 
 MARK = "task.toml"
 SOLUTION = "harbor-solution/solve.sh"

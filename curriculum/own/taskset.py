@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
+from common.bounded_models import InvalidInputError, read_model
+from common.strict_json import Bounds, NotJsonError
 from curriculum.catalog import Catalog
 from curriculum.contract.environment import NeedsPackages
 from curriculum.contract.errors import CurriculumError, ExhaustedError
@@ -89,6 +91,7 @@ def _runs(spec: ProgramSpec) -> Iterator[Run]:
 MOST_ROWS = 100_000
 MOST_BYTES = 64 << 20
 """Size limit of a stored taskset, in bytes."""
+BOUNDS = Bounds(MOST_BYTES, values=20 * MOST_ROWS, containers=4 * MOST_ROWS)
 FORM_ROWS = 5_000
 """Rows from which forms are detected: text that few of them share is not a form."""
 
@@ -256,11 +259,9 @@ def own_taskset(text: bytes, name: str) -> OwnTaskset:
     """Reads an owner's taskset from its stored file. Raises CurriculumError if it is invalid or was changed."""
     hint = f"remove it (`assay curriculum rm own/{name}`) and add its problems again"
     try:
-        content = OwnContent.model_validate_json(text)
-    except ValidationError as error:
-        raise CurriculumError(
-            f"own/{name} cannot be read: its file has {error.error_count()} faults", hint=hint
-        ) from None
+        content = read_model(OwnContent, text, BOUNDS)
+    except (NotJsonError, InvalidInputError) as error:
+        raise CurriculumError(f"own/{name} cannot be read: {error}", hint=hint) from None
     if (content.name, content.digest) != (name, content.rows_digest()):
         raise CurriculumError(f"the rows of own/{name} were changed after they were added", hint=hint)
     return OwnTaskset(content)

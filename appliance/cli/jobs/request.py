@@ -28,7 +28,7 @@ from appliance.cli.shell.model_options import parameter_name
 from appliance.client.messages import SubmitJob
 from appliance.errors import UsageError
 from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, MAX_JOB_FILES, JobFile
-from policies.toml_files import TomlError, beginning, read_toml
+from common.toml_files import TomlError, beginning, read_toml
 from runtime.model import FrozenModel
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import Kind, KindOption

@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from common.bounded_models import first_fault
 from curriculum.contract.environment import ToolSchema
 from curriculum.contract.errors import CurriculumError
 from runtime.sandbox import NO_FILES
-from verifiers.contract.spec_data import SpecData, first_fault
+from verifiers.contract.spec_data import SpecData
 from verifiers.files.spec import MOST_FILES, FilePath, PlacedFile
 
 TERMINAL_OPENING = "You have a terminal: the tool run_command runs a command with sh in /work."

@@ -86,10 +86,14 @@ def test_a_test_becomes_an_example_and_the_question_names_its_function() -> None
         ({"question": "q", "answer": "\ud800"}, "auto", "valid string"),
         ({"question": "q", "answer": "\ud800"}, "exact", "valid string"),
         ({"question": "q", "claim": "(declare-const x Int)", "solution": "\ud800"}, "smt", "lone surrogate"),
-        ({"question": "q", "tests": '["assert f(1) == 2", "\\ud800"]'}, "auto", "not Python"),
+        ({"question": "q", "tests": '["assert f(1) == 2", "\\ud800"]'}, "auto", "lone surrogate"),
         ({"formal_statement": "theorem t : \ud800 := sorry"}, "auto", "valid string"),
         ({"question": "q", "spec": {"kind": "exact", "expected": "\ud800"}}, "auto", "valid string"),
-        ({"question": "q", "checklist": '[{"item": "soft", "name": "n", "point": "\\ud800"}]'}, "auto", "valid string"),
+        (
+            {"question": "q", "checklist": '[{"item": "soft", "name": "n", "point": "\\ud800"}]'},
+            "auto",
+            "lone surrogate",
+        ),
     ],
 )
 def test_what_is_no_problem_with_a_check_says_why(row: dict[str, Any], kind: OwnKind, why: str) -> None:

@@ -27,6 +27,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from common.bounded_models import InvalidInputError, first_fault, read_model
+from common.strict_json import Bounds, NotJsonError
 from curriculum.contract.task import asked
 from curriculum.contract.taskset import TaskDraft
 from curriculum.environments.terminal.environment import TERMINAL, TERMINAL_OPENING, TerminalSetup
@@ -35,7 +37,6 @@ from curriculum.environments.terminal.harbor.dockerfile import HarborError, Imag
 from curriculum.environments.terminal.repairs import commands_of
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import AnswerForm
-from verifiers.contract.spec_data import first_fault
 from verifiers.files.spec import FILE_CHARS, MOST_FILES, FilesSpec, ForeignTest, PlacedFile, read
 from verifiers.files.verifier import check
 
@@ -237,14 +238,14 @@ def _placed(name: str, path: str, one: FolderText, moved: Mapping[str, str]) -> 
 
 def _own(text: str) -> FilesSpec:
     try:
-        spec = FilesSpec.model_validate_json(text)
+        spec = read_model(FilesSpec, text, Bounds(8 << 20))
         if spec.foreign is not None:
             raise HarborError(
                 f"its {OWN_CHECK} has a foreign test, which gives no verdict", hint="remove `foreign` from it"
             )
         check(spec)
-    except ValidationError as error:
-        raise HarborError(f"its {OWN_CHECK} is not a valid spec: {first_fault(error)}") from error
+    except (NotJsonError, InvalidInputError) as error:
+        raise HarborError(f"its {OWN_CHECK} is not a valid spec: {error}") from error
     except SpecError as error:
         raise HarborError(f"its {OWN_CHECK} is unusable: {error}", hint=error.hint) from error
     return spec
