@@ -19,7 +19,7 @@ from verifiers.v1.envs.single_agent import SingleAgentEnv
 from verifiers.v1.graph import MessageNode
 from verifiers.v1.trace import AgentInfo, Trace, TraceTask
 from verifiers.v1.types import AssistantMessage, UserMessage
-from verifiers.v1.utils.loaders import environment_class, taskset_class
+from verifiers.v1.utils.loaders import environment_class, taskset_class, taskset_config_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +37,13 @@ servers: "dict[str, tuple[Any, str]]" = {}
 
 
 def tasks_from(position: int) -> Any:
-    taskset = taskset_class(SETUP["package"])(vf.TasksetConfig(id=SETUP["package"]))
-    return itertools.islice(taskset, position, None)
+    return itertools.islice(taskset(), position, None)
+
+
+def taskset() -> Any:
+    """The package's taskset, with its own configuration as it is without settings."""
+    config = taskset_config_type(SETUP["package"])(id=SETUP["package"])
+    return taskset_class(SETUP["package"])(config)
 
 
 def needs(task: Any) -> str:
@@ -57,9 +62,8 @@ def needs(task: Any) -> str:
 
 
 def toolsets_of(task: Any) -> "list[Any]":
-    taskset = taskset_class(SETUP["package"])
-    config = taskset(vf.TasksetConfig(id=SETUP["package"])).config
-    return [*task.toolsets(task.config), *taskset.toolsets(config)]
+    shared = taskset()
+    return [*task.toolsets(task.config), *shared.toolsets(shared.config)]
 
 
 def kept_state(toolset: Any) -> Any:
