@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from common.plugins.table import OpenTable
 from curriculum.contract.errors import CurriculumError
-from runtime.backends.packages import PROGRAMS
 from runtime.model import FrozenModel
-from runtime.package_sets import installed_names, set_named, sets_folder
+from runtime.package_sets import has_programs, installed_names, set_folder, set_named
 from runtime.profile import PackageSet
 
 TASKS = "tasks.jsonl"
@@ -73,9 +72,9 @@ class Adapter(NamedTuple):
             return None
         if not package:
             return PackageSet(digest=digest, preload=self.imports, memory_mib=self.memory_mib)
-        folder = sets_folder() / digest
+        folder = set_folder(digest)
         preload = tuple(name for name in self.imports if _has_module(folder, name))
-        memory = max(self.memory_mib, NODE_MIB if (folder / PROGRAMS[0]).exists() else 0)
+        memory = max(self.memory_mib, NODE_MIB if has_programs(folder) else 0)
         return PackageSet(digest=digest, preload=preload, memory_mib=memory, call_seconds=OWNED_SECONDS)
 
     def missing(self, package: str = "") -> str:

@@ -16,8 +16,7 @@ from curriculum.adapters import Adapter
 from curriculum.adapters.npm import PREFIX, npm_package
 from curriculum.adapters.packages import OwnerPackage, guest_package
 from curriculum.contract.errors import CurriculumError
-from runtime.backends.rootfs import inspect_python
-from runtime.package_sets import InstalledSet, extend_set, install_set
+from runtime.package_sets import InstalledSet, extend_set, guest_version, install_set
 from runtime.package_sets.pip import REQUIREMENT, LockedPackage, download, resolve
 
 
@@ -52,7 +51,7 @@ def install_adapter(adapter: Adapter, place: str = "", beside: Sequence[str] = (
     required = {_name_of(one) for one in owned.requires}
     core = adapter.core[:1] if required.isdisjoint(adapter.core) else ()
     asked = dict.fromkeys((*owned.requires, *core, *adapter.needs))
-    lock = resolve(list(asked), adapter.pins, inspect_python(None).version)
+    lock = resolve(list(asked), adapter.pins, guest_version())
     files = dict(adapter.stand_in_files) | owned.files
     found = install_set(adapter.set_name(owned.name), [one.line for one in lock], (), added=files)
     return InstalledPackages(found, owned.name, len(lock), tuple(lock))
@@ -64,7 +63,7 @@ def _owned(adapter: Adapter, place: str) -> OwnerPackage:
     if Path(place).exists() or not REQUIREMENT.fullmatch(place):
         return guest_package(adapter, Path(place))
     with tempfile.TemporaryDirectory(prefix="assay-wheel-") as folder:
-        return guest_package(adapter, download(place, Path(folder), inspect_python(None).version))
+        return guest_package(adapter, download(place, Path(folder), guest_version()))
 
 
 def _name_of(requirement: str) -> str:

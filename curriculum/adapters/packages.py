@@ -47,7 +47,7 @@ class _About(NamedTuple):
     requires: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
     metadata: tuple[tuple[str, bytes], ...] = ()
-    """Metadata file of a project that is no wheel, by path."""
+    """Metadata file of a project folder, by path."""
 
 
 def package_at(place: Path) -> OwnerPackage:

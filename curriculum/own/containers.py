@@ -11,26 +11,23 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from runtime.backends.packages import find_set
-from runtime.backends.rootfs import inspect_python
 from runtime.errors import RefusedError
-from runtime.package_sets import install_set, set_named, sets_folder
+from runtime.package_sets import guest_version, install_set, set_folder, set_named
 from runtime.package_sets.pip import LockedPackage, resolve
 from runtime.package_sets.system import FORMAT, SystemParts, resolve_debs, unknown_to_apt
 
 LOST = "lost.json"
 """File of a set with what could not be had."""
-MOST_PACKAGES_MIB = 2_048
 
 
 def install_container(pip: Sequence[str], apt: Sequence[str]) -> tuple[str, list[str]]:
     """Installs the package set of a Harbor task's image; returns its digest, and what cannot be had. Raises what
     `install_set` raises."""
-    python = inspect_python(None).version
+    python = guest_version()
     asked = json.dumps([FORMAT, python, sorted(pip), sorted(apt)])
     name = f"container-{hashlib.sha256(asked.encode()).hexdigest()[:16]}"
     if digest := set_named(name):
-        return digest, json.loads((find_set(digest, sets_folder()) / LOST).read_text())
+        return digest, json.loads((set_folder(digest) / LOST).read_text())
     lost: list[str] = []
     lock = _resolved(pip, python, lost)
     unknown = unknown_to_apt(apt)

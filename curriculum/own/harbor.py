@@ -21,7 +21,7 @@ from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Task
 from curriculum.environments import ENVIRONMENTS
 from curriculum.environments.terminal.environment import CONTAINER
-from curriculum.environments.terminal.harbor.folder import Recipe, read_folder
+from curriculum.environments.terminal.harbor.folder import HarborRecipe, read_folder
 from curriculum.environments.terminal.harbor.places import SOLUTION
 from curriculum.own.columns import RowError
 from curriculum.own.containers import install_container
@@ -44,14 +44,14 @@ class HarborRow(NamedTuple):
     row: OwnRow
     solution: tuple[PlacedFile, ...]
     """Files of the reference solution, beginning with its script, not run yet; empty if there is none."""
-    recipe: Recipe = Recipe()
+    recipe: HarborRecipe = HarborRecipe()
     lost: tuple[str, ...] = ()
     """Parts of the folder's description that cannot be reproduced."""
 
     @property
     def is_ready(self) -> bool:
         """True if nothing has to be installed or run before the row can be used."""
-        return not self.solution and not self.lost and self.recipe == Recipe()
+        return not self.solution and not self.lost and self.recipe == HarborRecipe()
 
 
 def folders_in(place: Path) -> list[Path]:

@@ -49,6 +49,21 @@ def sets_folder() -> Path:
     return Path(sys.prefix) / SETS
 
 
+def set_folder(digest: str) -> Path:
+    """Returns the folder of an installed package set. Raises RefusedError for an unknown one."""
+    return find_set(digest, sets_folder())
+
+
+def guest_version() -> str:
+    """Returns the version of the guests' Python. Raises RefusedError without a usable one."""
+    return inspect_python(None).version
+
+
+def has_programs(folder: Path) -> bool:
+    """True if a package set has Node.js, whose servers need more memory."""
+    return any((folder / one).exists() for one in PROGRAMS)
+
+
 def set_named(name: str, sets: Path | None = None) -> str | None:
     """Returns the digest of the installed package set of that name; None unless it is completely installed."""
     folder = sets or sets_folder()

@@ -24,6 +24,8 @@ from runtime.errors import RefusedError
 STALLED_SECONDS = 300.0
 """Time without progress after which pip is stopped, in seconds."""
 LOOK_SECONDS = 0.5
+MOST_MIB = 12_288
+"""Size of the files that an installer may write at once, in MiB."""
 MESSAGE_CHARS = 900
 REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._, -]*\])?[^@/\n\r]{0,300}")
 """Requirement by name and version; never an option, a path or an address."""
@@ -44,7 +46,7 @@ def resolve(requirements: Sequence[str], preferred: Sequence[str], python: str) 
     """Resolves requirements, with all dependencies, into a lock for guests of this Python version.
 
     Versions in `preferred` (`name==version`) are used if the requirements permit all of them, else the newest ones.
-    Raises RefusedError, with pip's message, if there is no solution.
+    Raises RefusedError, with pip's message, without a solution.
     """
     for requirement in requirements:
         if not REQUIREMENT.fullmatch(requirement):
@@ -122,16 +124,14 @@ def run_installer(argv: Sequence[str], name: str, watched: Sequence[Path], cwd: 
         )
         try:
             seen, since = (0, 0), time.monotonic()
-            while True:
-                try:
-                    process.wait(LOOK_SECONDS)
+            while _goes_on(process):
+                now = (output.seek(0, 2), sum(map(_size, watched)))
+                if now[1] >> 20 > MOST_MIB:
+                    raise RefusedError(f"{name} fetches more than {MOST_MIB} MiB", hint="Leave out what is large.")
+                if now != seen:
+                    seen, since = now, time.monotonic()
+                elif time.monotonic() - since > STALLED_SECONDS:
                     break
-                except subprocess.TimeoutExpired:
-                    now = (output.seek(0, 2), sum(map(_size, watched)))
-                    if now != seen:
-                        seen, since = now, time.monotonic()
-                    elif time.monotonic() - since > STALLED_SECONDS:
-                        break
         finally:
             stalled = process.poll() is None
             process.kill()
@@ -148,6 +148,14 @@ def run_installer(argv: Sequence[str], name: str, watched: Sequence[Path], cwd: 
             f"{name} failed: {_message(said)}", hint=f"Follow {name}'s message; see `{name} config list` for sources."
         )
     return said
+
+
+def _goes_on(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(LOOK_SECONDS)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
 
 
 def _environment(temporary: Path) -> dict[str, str]:

@@ -83,7 +83,7 @@ def unknown_to_apt(names: Sequence[str]) -> list[str]:
 
 def resolve_debs(names: Sequence[str]) -> tuple[DebPackage, ...]:
     """Resolves packages of the distribution, with all dependencies and no recommendations, to a lock. Raises
-    RefusedError, with apt's message, if there is no solution."""
+    RefusedError, with apt's message, without a solution."""
     if not names:
         return ()
     with tempfile.TemporaryDirectory(prefix="assay-apt-") as name:

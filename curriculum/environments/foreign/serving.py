@@ -66,7 +66,7 @@ def fork_server(run: "object", stdin: int, stdout: int, kept: "tuple[int, ...]" 
         signal.signal(signal.SIGURG, signal.SIG_IGN)
         signal.alarm(SERVER_SECONDS)
         run()  # type: ignore[operator]
-    except BaseException as error:  # noqa: BLE001 - whatever it was, the server has ended
+    except BaseException as error:  # noqa: BLE001 - the server has ended, for any reason
         if not (isinstance(error, SystemExit) and not error.code):
             os.write(2, "".join(traceback.format_exception(error)).encode("utf-8", "replace")[-KEPT_BYTES:])
     finally:

@@ -108,13 +108,13 @@ def use_tool(name: str, arguments: "dict[str, Any]") -> str:
     if not servers:
         asked_of(task_of(SETUP["item"]))
     if name not in servers:
-        raise ToolError(f"there is no tool {name!r}: there is {', '.join(servers) or 'none'}")
+        raise ToolError(f"unknown tool {name!r}: the tools are {', '.join(servers) or 'none'}")
     server, called = servers[name]
     try:
         result = loop.run_until_complete(server.call_tool(called, arguments))
     except Exception as error:
         raise ToolError(f"{type(error).__name__}: {error}"[:500]) from error
-    parts = getattr(result, "content", result[0] if isinstance(result, tuple) else result)
+    parts: Any = getattr(result, "content", result[0] if isinstance(result, tuple) else result)
     text = "\n".join(str(getattr(part, "text", part)) for part in parts)
     if getattr(result, "is_error", False) or getattr(result, "isError", False):
         raise ToolError(text[:500])

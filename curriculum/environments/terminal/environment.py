@@ -15,9 +15,8 @@ from pydantic import Field, ValidationError
 
 from curriculum.contract.environment import ToolSchema
 from curriculum.contract.errors import CurriculumError
-from runtime.backends.packages import find_set
 from runtime.errors import RefusedError
-from runtime.package_sets import sets_folder
+from runtime.package_sets import set_folder
 from runtime.profile import PackageSet, SetDigest
 from runtime.sandbox import NO_FILES
 from verifiers.contract.spec_data import SpecData, first_fault
@@ -96,7 +95,7 @@ class ContainerEnvironment(TerminalEnvironment):
         """Returns the package set that the setup names; None if not installed here."""
         made = TerminalSetup.model_validate(setup)
         try:
-            find_set(made.packages or "", sets_folder())
+            set_folder(made.packages or "")
         except RefusedError:
             return None
         assert made.packages is not None

@@ -197,7 +197,7 @@ def test_what_cannot_run_here_is_refused_with_the_reason(folder: Path, name: str
 
 
 RECIPE = r"""
-FROM ghcr.io/someone/t-bench/ubuntu-24-04:20250624
+FROM someone/t-bench/ubuntu-24-04:20250624
 ARG VERSION=8.4.1
 ENV DEBIAN_FRONTEND=noninteractive LEVEL="two words"
 ENV PATH="/opt/tool/bin:${PATH}"

@@ -185,8 +185,7 @@ def test_what_an_image_installs_is_in_the_terminal_and_beside_the_test(
     tmp_path: Path, full_roots: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sets = tmp_path / "sets"
-    for module in ("runtime.package_sets", "curriculum.own.containers", "curriculum.environments.terminal.environment"):
-        monkeypatch.setattr(f"{module}.sets_folder", lambda: sets)
+    monkeypatch.setattr("runtime.package_sets.sets_folder", lambda: sets)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)

@@ -170,6 +170,12 @@ def test_an_installer_is_ended_for_lack_of_progress_and_not_for_its_duration(
         pip.run_installer(["sh", "-c", "printf 'before\\033[2J\\n'; sleep 60"], "it", [tmp_path])
 
 
+def test_an_installer_that_fetches_too_much_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pip, "MOST_MIB", -1)
+    with pytest.raises(RefusedError, match="more than -1 MiB"):
+        pip.run_installer(["sleep", "60"], "it", [tmp_path])
+
+
 @pytest.fixture
 def empty(tmp_path: Path) -> Path:
     """A set without a file, for those that are made of it."""

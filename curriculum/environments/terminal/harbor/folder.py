@@ -53,7 +53,7 @@ echo $score > /logs/verifier/reward.txt
 """Test of a folder that has only a file for pytest."""
 
 
-class Recipe(NamedTuple):
+class HarborRecipe(NamedTuple):
     """What has to be installed and run before a terminal of the task can be opened."""
 
     pip: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class HarborTask(NamedTuple):
     """Differences from the folder's description."""
     lost: tuple[str, ...] = ()
     """Parts of its description that cannot be reproduced."""
-    recipe: Recipe = Recipe()
+    recipe: HarborRecipe = HarborRecipe()
 
 
 class FolderText(NamedTuple):
@@ -243,7 +243,7 @@ def _solution(texts: Mapping[str, FolderText], moved: Mapping[str, str]) -> tupl
 
 def _recipe(
     texts: Mapping[str, FolderText], image: Image, settings: HarborSettings, moved: Mapping[str, str], *, foreign: bool
-) -> tuple[Recipe, list[str]]:
+) -> tuple[HarborRecipe, list[str]]:
     """Returns what a folder's image, test and solution install and run, and what of it cannot be reproduced."""
     lost = list(image.lost)
     pip, apt = list(image.pip), [name for name in image.apt if name not in ("python3", "python3-pip", "python3-venv")]
@@ -265,7 +265,7 @@ def _recipe(
     apt = [name for name in apt if name not in ("curl", "wget", "ca-certificates", "tar", "coreutils", "bash")]
     steps = tuple(move(step, moved) for step in image.steps)
     health = move(settings.healthcheck, moved)
-    return Recipe(tuple(dict.fromkeys(pip)), tuple(dict.fromkeys(apt)), steps, health), list(dict.fromkeys(lost))
+    return HarborRecipe(tuple(dict.fromkeys(pip)), tuple(dict.fromkeys(apt)), steps, health), list(dict.fromkeys(lost))
 
 
 def _listed(path: str, texts: Mapping[str, FolderText], image: Image) -> list[str] | None:
