@@ -18,15 +18,19 @@ from runtime.profile import SetDigest
 from verifiers.contract.spec_data import SpecData, SpecModel
 
 FilePath = Annotated[
-    str, StringConstraints(pattern=r"^\.?[A-Za-z0-9_][A-Za-z0-9_.-]*(/\.?[A-Za-z0-9_][A-Za-z0-9_.-]*){0,11}$")
+    str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,5}$")
 ]
 """Path relative to the working folder."""
+PlacePath = Annotated[
+    str, StringConstraints(pattern=r"^\.?[A-Za-z0-9_][A-Za-z0-9_.-]*(/\.?[A-Za-z0-9_][A-Za-z0-9_.-]*){0,11}$")
+]
+"""Path of a file that a task puts there; names may begin with a dot."""
 Mode = Annotated[str, StringConstraints(pattern=r"^[0-7]{3}$")]
 FILE_CHARS, MOST_FILES, MOST_GATHERED = 100_000, 50, 500
 
 
 class PlacedFile(SpecData):
-    path: FilePath
+    path: PlacePath
     text: str = Field(max_length=FILE_CHARS)
     mode: Mode = "644"
 
@@ -60,7 +64,7 @@ class ForeignTest(SpecData):
     """Files of the test, which replace submitted ones."""
     world: tuple[PlacedFile, ...] = Field(default=(), max_length=200)
     """Files that were there before the work, and still are unless the submission replaces or removes them."""
-    folders: tuple[FilePath, ...] = Field(default=(), max_length=200)
+    folders: tuple[PlacePath, ...] = Field(default=(), max_length=200)
     gathers: bool = False
     """True if the submission has every file that is new, changed or removed, declared or not."""
     variables: tuple[tuple[str, str], ...] = Field(default=(), max_length=100)

@@ -20,7 +20,7 @@ from runtime.package_sets import set_folder
 from runtime.profile import PackageSet, SetDigest
 from runtime.sandbox import NO_FILES
 from verifiers.contract.spec_data import SpecData, first_fault
-from verifiers.files.spec import MOST_FILES, FilePath, PlacedFile
+from verifiers.files.spec import MOST_FILES, FilePath, PlacedFile, PlacePath
 
 TERMINAL_OPENING = "You have a terminal: the tool run_command runs a command with sh in /work."
 RUN: dict[str, Any] = {
@@ -42,7 +42,7 @@ class TerminalSetup(SpecData):
     """Largest `timeout` of a command, in seconds. Without one, the sandboxes' limit per call (2 s unless set) applies
     to its own time, computing or idle: time that others held the processors does not count."""
 
-    folders: tuple[FilePath, ...] = Field(default=(), max_length=200)
+    folders: tuple[PlacePath, ...] = Field(default=(), max_length=200)
     """Folders that exist at first."""
     variables: tuple[tuple[str, str], ...] = Field(default=(), max_length=100)
     collect: tuple[str, ...] = Field(default=(), max_length=10)

@@ -44,6 +44,7 @@ from verifiers.files.verifier import check
 
 OWN_CHECK = "tests/assay.json"
 MOST = 300
+DECLARED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,5}\Z")
 PARTS = "name a Harbor task folder: task.toml, instruction.md, environment/Dockerfile, tests/test.sh"
 COMMAND_SECONDS = 60.0
 """Time limit of a command in a terminal with packages, in seconds."""
@@ -375,7 +376,7 @@ def _declared(
     kept = [
         path
         for path in found
-        if PATH.match(path)
+        if DECLARED.match(path)
         and path.partition("/")[0] not in (TESTS, LOGS)
         and (artifacts or not (path in above or any(path.startswith(f"{file}/") for file in taken)))
     ]
