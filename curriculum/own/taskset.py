@@ -26,6 +26,7 @@ from curriculum.contract.task import Split, asked
 from curriculum.contract.taskset import TaskDraft, require_level
 from curriculum.contract.topics import IMPOSSIBLE, never_met
 from curriculum.environments import ENVIRONMENTS
+from curriculum.environments.terminal.environment import CONTAINER
 from curriculum.names import NAME, OWN
 from curriculum.own.rows import LEVELS, OwnRow
 from runtime.model import FrozenModel
@@ -228,7 +229,8 @@ class OwnTaskset:
         found: dict[tuple[str, str], OwnRow] = {}
         for row in self.content.rows:
             if row.environment != "python":
-                found.setdefault((row.environment, str(row.world.get("package", ""))), row)
+                named = str(row.world.get("package", row.world.get("packages", "")))
+                found.setdefault((row.environment, named), row)
         return list(found.values())
 
 
@@ -251,7 +253,8 @@ def _world_missing(row: OwnRow) -> str:
     if why := environment.missing():
         return why
     if isinstance(environment, NeedsPackages) and environment.packages(row.world) is None:
-        return f"the packages of its {environment.name} world are not installed: run `assay curriculum adapter ls`"
+        again = "add its folders again" if row.environment == CONTAINER.name else "run `assay curriculum adapter ls`"
+        return f"the packages of its {environment.name} world are not installed: {again}"
     return ""
 
 

@@ -42,7 +42,7 @@ SUBMISSION_BYTES = 1 << 18
 PATIENCE = 30.0
 """Multiple of the wall-clock limit that a call may take while it waits for processors. Without it, worlds with heavy
 calls would be lost on a busy machine."""
-ERROR_CHARS = 300
+ERROR_CHARS = 1_000
 ENDED = "a command has ended the terminal: nothing can be run any more"
 A = TypeVar("A")
 B = TypeVar("B")
@@ -227,7 +227,7 @@ class World(ClosesOnExit):
         except (ValueError, TypeError, RecursionError):
             raise self._breaks("it gave no answer to a call") from None
         if not isinstance(text, str) or kind not in ("ok", "refused", "long"):
-            raise self._breaks(f"its program failed: {text}")
+            raise self._breaks(f"its program failed: {printable(str(text))}")
         if not isinstance(state, str) or len(state) > STATE_BYTES:
             raise self._breaks("it gave no state with its answer")
         self._state = state or self._state

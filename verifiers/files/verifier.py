@@ -12,8 +12,10 @@ import json
 import time
 from collections.abc import Iterable
 from contextlib import closing
+from typing import Any
 
 from runtime.errors import BadRequestError, GuestLostError, StarvedError
+from runtime.profile import PackageSet
 from runtime.sandbox import CallStatus, ExecResult, Limits, Priority, Sandbox, SessionPool
 from verifiers.boxes.conductor import ConductorParts
 from verifiers.boxes.late import HINT, late
@@ -22,7 +24,16 @@ from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip, escaped
 from verifiers.contract.verdict import FOREIGN_REWARD, Ground, Judgement, Verdict
 from verifiers.files.kind import FILES
-from verifiers.files.spec import CommandCondition, FilesSpec, ForeignTest, PlacedFile, SubmittedFile, read, same_lines
+from verifiers.files.spec import (
+    CommandCondition,
+    FilesSpec,
+    ForeignTest,
+    PlacedFile,
+    SubmittedFile,
+    read,
+    removed_in,
+    same_lines,
+)
 
 LIMITS = Limits(
     call_seconds=600.0, memory_mib=512, work_mib=64, output_bytes=1 << 18, cpu_seconds=600.0, life_seconds=7200.0
@@ -49,7 +60,7 @@ def check(spec: FilesSpec) -> None:
             raise SpecError("a command has no expected result", hint="Set `stdout` or `leaves`.")
     if len(set(spec.declared)) != len(spec.declared):
         raise SpecError("a file is declared twice")
-    for files in [*(command.files for command in spec.commands), spec.foreign.files if spec.foreign else ()]:
+    for files in [*(command.files for command in spec.commands), _placed_by(spec.foreign)]:
         paths = {*spec.declared, *(file.path for file in files)}
         if inside := next((path for path in sorted(paths) if not paths.isdisjoint(_folders(path))), None):
             raise SpecError(f"{inside}: a parent folder is itself a file", hint="Rename one of the two.")
@@ -57,6 +68,10 @@ def check(spec: FilesSpec) -> None:
         raise SpecError("no declared file has the foreign score", hint="Declare one of `rewards`, or set a command.")
     if not (spec.files or spec.commands or spec.foreign):
         raise SpecError("the files have no conditions", hint="Add conditions on files, or commands.")
+
+
+def _placed_by(test: ForeignTest | None) -> tuple[PlacedFile, ...]:
+    return () if test is None else (*test.world, *test.files)
 
 
 class FilesVerifier:
@@ -105,11 +120,12 @@ class FilesVerifier:
             found = next((submitted[path].text for path in spec.foreign.rewards if path in submitted), "")
             facts[FOREIGN_REWARD] = _number(found)
         elif spec.foreign is not None:
-            with closing(self._sandbox()) as sandbox:
-                facts[FOREIGN_REWARD] = _rewarded(sandbox, submitted, spec.foreign)
+            with closing(self._sandbox(spec.foreign)) as sandbox:
+                facts |= _rewarded(sandbox, submitted, spec.foreign, removed_in(submission))
         if spec.only_foreign:
             said = facts[FOREIGN_REWARD]
-            reason = f"only a foreign test judged it: {'no score' if said is None else f'its score is {said:g}'}"
+            score = f"its score is {said:g}" if isinstance(said, float) else "no score"
+            reason = f"only a foreign test judged it: {score}"
             return Judgement(Ground.UNKNOWN, reason, facts, isolation=self._isolation)
         return Judgement(Ground.TESTED, "all conditions on the files hold", facts, isolation=self._isolation)
 
@@ -127,8 +143,11 @@ class FilesVerifier:
                     continue
         return _refuted(f"`{_shown(command)}` crashed its sandbox twice")
 
-    def _sandbox(self) -> Sandbox:
-        return self._sessions.sandbox(LIMITS, userland=True, caller="files", priority=self._priority)
+    def _sandbox(self, test: ForeignTest | None = None) -> Sandbox:
+        limits = LIMITS if test is None else LIMITS.model_copy(update={"memory_mib": test.memory_mib})
+        packages = PackageSet(digest=test.packages, memory_mib=0) if test is not None and test.packages else None
+        more: dict[str, Any] = {"packages": packages} if packages is not None else {}
+        return self._sessions.sandbox(limits, userland=True, caller="files", priority=self._priority, **more)
 
 
 def _failure(sandbox: Sandbox, folder: str, condition: CommandCondition, seconds: float) -> Judgement | None:
@@ -174,23 +193,33 @@ def _place(sandbox: Sandbox, folder: str, submitted: dict[str, SubmittedFile], m
         sandbox.exec(["chmod", mode, *paths])
 
 
-def _rewarded(sandbox: Sandbox, submitted: dict[str, SubmittedFile], test: ForeignTest) -> float | None:
-    """Runs a third-party test on the submitted files; returns the score that it wrote, between 0 and 1, or None. Raises
-    StarvedError if the machine is too busy."""
-    _place(sandbox, "/work", submitted, test.files)
+def _rewarded(
+    sandbox: Sandbox, submitted: dict[str, SubmittedFile], test: ForeignTest, removed: frozenset[str]
+) -> dict[str, object]:
+    """Runs a third-party test on the submitted files; returns the score that it wrote, between 0 and 1, or None, and
+    what it printed. Scores that differ are none. Raises StarvedError if the machine is too busy."""
+    before = {one.path: SubmittedFile(one.text, one.mode) for one in test.world if one.path not in removed}
     try:
-        ran = sandbox.exec(test.command, seconds=test.seconds, patience=LAST_PATIENCE)
-    except BadRequestError:
-        return None
+        if test.folders:
+            sandbox.exec(["mkdir", "-p", *(f"/work/{path}" for path in test.folders)])
+        _place(sandbox, "/work", before | submitted, test.files)
+        ran = sandbox.exec(test.command, seconds=test.seconds, env=dict(test.variables), patience=LAST_PATIENCE)
+    except BadRequestError as error:
+        return {FOREIGN_REWARD: None, "test": clip(str(error), 200)}
     if ran.status is CallStatus.TIMEOUT:
         late(ran, test.seconds)
+    found = {}
     for path in test.rewards:
         try:
             written = sandbox.read(f"/work/{path}", max_bytes=REWARD_BYTES)
         except BadRequestError:
             continue
-        return _number(written.decode(errors="replace"))
-    return None
+        found[path] = _number(written.decode(errors="replace"))
+    facts = {"test": ran.status.value, **_said(ran)}
+    if len(set(found.values())) > 1:
+        told = ", ".join(f"{path.rpartition('/')[2]} {score}" for path, score in found.items())
+        return {FOREIGN_REWARD: None, "scores differ": told, **facts}
+    return {FOREIGN_REWARD: next(iter(found.values()), None), **facts}
 
 
 def _number(text: str) -> float | None:

@@ -70,10 +70,13 @@ def add(
     licence: Annotated[str, typer.Option("--license", help="Licence of the problems, stored with them.")] = "",
     source: Annotated[str, typer.Option("--source", help="Source of the problems (default: the file's name).")] = "",
     kind: Annotated[str, typer.Option("--kind", help=f"Kind of check: {', '.join(KINDS)}.")] = "auto",
+    without_network: Annotated[
+        bool, typer.Option("--without-network", help="Also take Harbor folders that ask for a network, without one.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and store nothing.")] = False,
 ) -> Output[AddedRows]:
-    """Add your own problems: each is checked, and the valid ones become the taskset own/NAME. Solutions of Harbor task
-    folders, which give the reference answers, run in a sandbox.
+    """Add your own problems: each is checked, and the valid ones become the taskset own/NAME. What Harbor task folders
+    install is fetched once, and their solutions, which show that they can be solved, run in a sandbox.
 
     Exit code 0 if some rows were accepted, 1 if none was.
 
@@ -84,13 +87,15 @@ def add(
     if kind not in KINDS:
         raise UsageError(f"--kind: unknown kind {kind!r}", f"use one of {', '.join(KINDS)}")
     folders = folders_in(place)
+    if without_network and not folders:
+        raise UsageError("--without-network is for Harbor task folders", "omit it")
     if folders and kind != "auto":
         raise UsageError("a Harbor task folder has its own check", "omit --kind")
     added = NewTaskset(place, name, dry_run=dry_run)
     if folders:
         from appliance.cli.curriculum.own_files import harbor_rows
 
-        rows, left_out = harbor_rows(folders)
+        rows, left_out = harbor_rows(folders, without_network=without_network)
         added.refused += [RefusedRow(origin=origin, reason=reason) for origin, reason in left_out]
     else:
         rows = list(problems_in(place, kind, added.refused))

@@ -195,9 +195,9 @@ Refusal = tuple[str, str]
 """A folder and the reason of its refusal."""
 
 
-def harbor_rows(folders: Sequence[Path]) -> tuple[list[OwnRow], list[Refusal]]:
-    """Reads Harbor task folders into rows, running their solutions in sandboxes for the answers. Also returns the
-    refused folders, with reasons."""
+def harbor_rows(folders: Sequence[Path], *, without_network: bool = False) -> tuple[list[OwnRow], list[Refusal]]:
+    """Reads Harbor task folders into rows: installs their packages, and runs their solutions in sandboxes. Also returns
+    the refused folders, with reasons."""
     from curriculum.certification.certify import scored_elsewhere
     from curriculum.own.columns import RowError
     from curriculum.own.harbor import row_of_folder
@@ -206,14 +206,14 @@ def harbor_rows(folders: Sequence[Path]) -> tuple[list[OwnRow], list[Refusal]]:
     refused: list[Refusal] = []
     for folder in folders:
         try:
-            found.append(row_of_folder(folder))
+            found.append(row_of_folder(folder, without_network=without_network))
         except RowError as error:
             refused.append((folder.name or str(folder), str(error)))
     foreign = [one for one in found if scored_elsewhere(one.row.spec)]
     if len(foreign) < len(found):
         refused += [(one.row.origin, ONLY_FOREIGN) for one in foreign]
         found = [one for one in found if one not in foreign]
-    if not any(one.solution for one in found):
+    if all(one.is_ready for one in found):
         return [one.row for one in found], refused
     return list(_with_answers(found, refused)), refused
 
@@ -228,4 +228,4 @@ def _with_answers(found: Sequence[HarborRow], refused: list[Refusal]) -> Iterato
                 yield solved(pool, one)
             except RowError as error:
                 refused.append((one.row.origin, str(error)))
-            show_progress(f"ran the solutions of {number} of {len(found)} folders")
+            show_progress(f"prepared {number} of {len(found)} folders, and ran their solutions")
