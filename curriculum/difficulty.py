@@ -80,7 +80,8 @@ class LevelState(StrEnum):
     EDGE = "at the edge"
     SOLVED = "solved"
     TOO_HARD = "too hard"
-    MIXED = "solved or too hard, by topic"
+    MIXED = "mixed"
+    """Some topics of the level are solved, and the others are too hard."""
 
 
 class PassCounts(FrozenModel):

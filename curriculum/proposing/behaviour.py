@@ -102,7 +102,8 @@ _TWO: tuple[Callable[[Any, Any], Any], ...] = (
 
 def is_one_operation(calls: Sequence[str], results: Sequence[ProgramCall]) -> bool:
     """True if one operation of Python gives all these results: the program's loops and choices do no work."""
-    known = [(values_of(call), read(ran.value)) for call, ran in zip(calls, results, strict=True) if not ran.raised]
+    fine = [(call, ran) for call, ran in zip(calls, results, strict=True) if not ran.raised]
+    known = [([_usable(one) for one in values_of(call)], read(ran.value)) for call, ran in fine]
     if len(known) < ENOUGH:
         return False
     wanted = [result for _, result in known]
@@ -112,11 +113,17 @@ def is_one_operation(calls: Sequence[str], results: Sequence[ProgramCall]) -> bo
         return True
     if len(arguments) == 2 and any(_each(operation, arguments, wanted) for operation in _TWO):
         return True
-    if any(_same(_applied(measure, [column]), wanted, affine=True) for column in arguments for measure in _MEASURES):
-        return True
-    return any(_each(operation, [column], wanted) for column in arguments for operation in _ONE) or any(
-        _extended(column, wanted) for column in arguments
-    )
+    for column in arguments:
+        if any(_same(_applied(measure, [column]), wanted, affine=True) for measure in _MEASURES):
+            return True
+        changed = [column, *(made for operation in _ONE if (made := _applied(operation, [column])) is not None)]
+        if any(_same(list(made), wanted) or _extended(made, wanted) for made in changed):
+            return True
+    return False
+
+
+def _usable(value: Value) -> Any:
+    return {literal(key): item for key, item in value.pairs} if isinstance(value, DictPairs) else value
 
 
 def _each(operation: Callable[..., Any], columns: Sequence[Sequence[Any]], wanted: Sequence[Value]) -> bool:
@@ -143,11 +150,11 @@ def _affine(columns: Sequence[Sequence[Any]], wanted: Sequence[Value]) -> bool:
     """True if the results are sums of multiples of the numbers, and a constant."""
     if not all(type(one) is int for one in wanted):
         return False
-    rows = [[Fraction(one) for one in (*row, 1, result)] for *row, result in zip(*columns, wanted, strict=True)]  # type: ignore[arg-type]
+    rows = [[Fraction(one) for one in (*row, 1, result)] for *row, result in zip(*columns, wanted, strict=True)]
     return len(rows) > len(columns) + 2 and reduced(rows)[2] == reduced([row[:-1] for row in rows])[2]
 
 
-def _extended(column: Sequence[Value], wanted: Sequence[Value]) -> bool:
+def _extended(column: Sequence[Any], wanted: Sequence[Value]) -> bool:
     """True if each result is the argument with the same constant before or behind it."""
     pairs: list[tuple[Any, Any]] = list(zip(column, wanted, strict=True))
     if not all(type(one) is type(other) and isinstance(one, str | list | tuple) for one, other in pairs):

@@ -137,12 +137,12 @@ class SeparationIndex:
             shared.update(self._grams.get(gram, ()))
         if found := self._best(shared, FEWEST_GRAMS):
             return found
-        whole, known = joined(tokens), joined(of_task)
+        whole, told = joined(tokens), joined(of_task)
         for at in range(len(whole) - HEAD + 1):
             for text, place in self._heads.get(whole[at : at + HEAD], ()):
-                if stands(text, whole, at) and text not in known:
+                if stands(text, whole, at) and text not in told:
                     return Match(self._ids[place], Check.EXACT)
-        return self._run_together(whole, frozenset(), spans_of(known))
+        return self._run_together(whole, frozenset(), spans_of(told))
 
     # indexes, each built on first use
     @cached_property
