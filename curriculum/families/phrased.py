@@ -84,6 +84,9 @@ class PhrasedTaskset:
     def topics(self) -> Sequence[str]:
         return tuple(question.operation.name for question in self.questions)
 
+    def topic_of(self, rng: Random) -> str:
+        return rng.choice(self.questions).operation.name
+
     def draft(self, level: int, rng: Random) -> PhrasedDraft:
         """Makes one calculator question, its operation drawn uniformly. Raises LevelError for an unknown level."""
         require_level(self, level)
