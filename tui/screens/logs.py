@@ -83,7 +83,9 @@ class LogsPane(Pane):
 def lines_text(lines: Sequence[str], wanted: str, source: str) -> Text:
     fitting = [line for line in lines if wanted.casefold() in line.casefold()]
     if not fitting:
-        return plain("No line matches." if wanted else f"The {source}'s log is empty.", DIM)
+        return plain(
+            "No line matches." if wanted else f"The {source}'s log is empty. It fills while a night or a job runs.", DIM
+        )
     text = Text()
     for line in fitting:
         lowered = line.casefold()
