@@ -23,8 +23,8 @@ def as_page(report: NightReport) -> str:
     body = [f"<h1>{shown_text(title)}</h1><p>{shown_text(report.headline)}</p>"]
     drawn = report_pictures(report)
     if report.nights:
-        rows = table(["night", "before", "after", "change, points [95 %]"], [list(row) for row in night_rows(report)])
-        body.append(section(HELD_OUT, _picture(drawn.get("nights")) + rows))
+        nights = table(["night", "before", "after", "change, points [95 %]"], night_rows(report))
+        body.append(section(HELD_OUT, _picture(drawn.get("nights")) + nights))
     if report.families:
         rows = [_family(one) for one in report.families]
         content = f"<p>{TONIGHT}</p>{_picture(drawn.get('families'))}" + table(

@@ -126,8 +126,8 @@ def curves(
         y = at(left, value)[1]
         picture.shapes.append(Line(((LEFT, y), (WIDTH - RIGHT, y)), "#d9dde2"))
         picture.shapes.append(Label(LEFT - 6, y + 4, shown(value), QUIET, "end"))
-    for x, text in zip((LEFT, WIDTH - RIGHT), ends or (shown(left), shown(right)), strict=True):
-        picture.shapes.append(Label(x, HEIGHT - 12, text, QUIET, "middle"))
+    for edge, text in zip((LEFT, WIDTH - RIGHT), ends or (shown(left), shown(right)), strict=True):
+        picture.shapes.append(Label(edge, HEIGHT - 12, text, QUIET, "middle"))
     for number, one in enumerate(series):
         places = tuple(at(x, y) for x, y in one.points if math.isfinite(x) and math.isfinite(y))
         if not places:

@@ -55,9 +55,8 @@ def history_text(nights: Sequence[HeldOutNight] | None, width: int, rows: int) -
         text.append("─" * (cells - 2), DIM)
     text.append(f"\n{' ' * AXIS}", DIM)
     first, last = (plain(night.at[5:10], limit=DATE).plain for night in (shown[0], newest))
-    dates = last if len(shown) == 1 else f"{first}{last:>{max(DATE + 1, cells * (len(shown) - 1) + DATE - 2)}}"
-    count = f"   {len(shown)} of {len(nights)} nights" if len(nights) > len(shown) else ""
-    text.append(f"{dates}{count}", DIM)
+    dates = last if len(shown) == 1 else f"{first}{last:>{max(DATE + 1, cells * len(shown) - DATE)}}"
+    text.append(dates, DIM)
     return text
 
 

@@ -130,6 +130,7 @@ def spoken(passed: bool) -> RolloutDetail:
         ended=RolloutEnd.ANSWERED,
         answer=HOSTILE,
         answers=1,
+        is_probe=False,
         calls=(),
         turns=1,
         tokens=3,
