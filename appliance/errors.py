@@ -19,6 +19,8 @@ class ExitCode(IntEnum):
     NOT_RUNNING = 3
     REFUSED = 4
     INFRASTRUCTURE = 5
+    BUSY = 6
+    """Nothing was found out, because the machine or the daemon is too busy to answer in time."""
 
 
 class AssayError(HintedError):

@@ -83,6 +83,7 @@ class Night:
             champion=self._results(plan["start"], 1.0, 0.5),
             candidate_greedy=self._results(plan["candidate"], 0.0, 0.7),
             champion_greedy=self._results(plan["start"], 0.0, 0.5),
+            anchored={name: self.ledger.alias(f"anchor/{name}") or plan["start"] for name in FAMILIES},
             created=self.now,
             policy=self.policy,
         )

@@ -34,7 +34,8 @@ from benchmarks.record import write_run
 from curriculum.contract.task import Split, Task
 from curriculum.registry import TASKSETS
 from curriculum.sealed import draw_task, sealed_set
-from curriculum.separation.index import SeparationIndex, text_of, tokens_of
+from curriculum.separation.folding import tokens_of
+from curriculum.separation.index import SeparationIndex, text_of
 from curriculum.separation.rules import FEWEST_TOKENS, Match
 from policies.statistics import wilson
 

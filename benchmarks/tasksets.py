@@ -54,6 +54,7 @@ TRIED = frozenset(
     (
         *("assignments", "grids", "knights", "propositions", "colourings", "shortest_ways", "hidden_rules"),
         *("programs", "program_repair", "program_completion", "program_translation", "program_speed"),
+        "program_tracing",
         "regular_expressions",
     )
 )

@@ -15,7 +15,7 @@ from random import Random
 from curriculum import seeds
 from curriculum.contract.errors import UnknownTasksetError
 from curriculum.contract.task import Split, Task
-from curriculum.contract.taskset import Finite, TaskDraft, Taskset
+from curriculum.contract.taskset import DrawsTopic, Finite, TaskDraft, Taskset
 
 
 class AllDomains(Mapping[str, Taskset]):
@@ -57,6 +57,11 @@ class Catalog:
         than making a small task."""
         return {}
 
+    @cached_property
+    def _topics(self) -> dict[str, DrawsTopic | None]:
+        """Cache of `topic`, as `_finite`."""
+        return {}
+
     def with_domain(self, domain: str, tasksets: Sequence[Taskset]) -> Catalog:
         """Returns a copy of the catalog in which these tasksets replace the given domain."""
         return Catalog({**self.domains, domain: {taskset.name: taskset for taskset in tasksets}})
@@ -90,6 +95,15 @@ class Catalog:
         finite = self.finite(taskset)
         return found.draft(level, rng) if finite is None else finite.draft_of(seeds.split_of(seed), level, rng)
 
+    def topic(self, taskset: str, level: int, seed: int) -> str | None:
+        """Returns the topic of the item of (taskset, level, seed), without making it; None if only the draft tells.
+        Raises UnknownTasksetError."""
+        if taskset not in self._topics:
+            found = self.named(taskset)
+            self._topics[taskset] = found if isinstance(found, DrawsTopic) and not isinstance(found, Finite) else None
+        draws = self._topics[taskset]
+        return None if draws is None else draws.topic_of(stable_random("problem", taskset, level, seed))
+
     def task(self, taskset: str, level: int, seed: int, split: Split) -> Task:
         """Makes the task of (taskset, level, seed). Raises SeedError if the seed is not of `split`; else as `draft`."""
         seeds.require(seed, split)
@@ -102,6 +116,7 @@ class Catalog:
             level=level,
             seed=seed,
             split=seeds.split_of(seed),
+            topic=draft.topic,
             messages=draft.messages,
             spec=draft.spec,
             form=draft.form,

@@ -4,20 +4,23 @@ Invariants: everything here is a pure function of the observations and the given
 from its records asks the same tasks. Observations fade, because the model changes: a place that was always or never
 solved is retried after a while, and dropped again if nothing changed.
 
-Each (taskset, level) has a Beta posterior over its pass rate, with counts that fade by `FADING` per step. A choice
-draws pass rates from each (Thompson, Biometrika 25, 1933) and takes a place whose draws lie within the band; a place
-never asked has a wide posterior and is therefore tried. Within the band a group of rollouts has both passes and
-failures: dynamic sampling (2503.14476) discards the groups that this never asks for.
+Each (taskset, level, topic) has a Beta posterior over its pass rate, with counts that fade by `FADING` per step. If
+half of a level's topics are always solved and the others never, none is at the edge. A choice draws pass rates from
+each (Thompson, Biometrika 25, 1933) and takes a place whose draws lie within the band; a place never asked has a wide
+posterior and is therefore tried. Within the band a group of rollouts has both passes and failures: dynamic sampling
+(2503.14476) discards the groups that this never asks for.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from runtime.model import FrozenModel
 
@@ -45,6 +48,21 @@ LEAST = 0.05
 class Place(NamedTuple):
     taskset: str
     level: int
+    topic: str = ""
+    """Topic of the taskset; empty for observations of a whole level."""
+
+    @property
+    def key(self) -> str:
+        return "/".join((self.taskset, str(self.level), *([self.topic] if self.topic else ())))
+
+
+_KEY = re.compile(r"(.*?)/(\d+)(?:/(.*))?", re.DOTALL)
+
+
+def place_of(key: str) -> Place:
+    """Returns the place of a key of `Difficulty.counts`."""
+    found = _KEY.fullmatch(key)
+    return Place(found[1], int(found[2]), found[3] or "") if found else Place(key, 0)
 
 
 class Seen(NamedTuple):
@@ -62,10 +80,12 @@ class LevelState(StrEnum):
     EDGE = "at the edge"
     SOLVED = "solved"
     TOO_HARD = "too hard"
+    MIXED = "mixed"
+    """Some topics of the level are solved, and the others are too hard."""
 
 
 class PassCounts(FrozenModel):
-    """Fading counts of passes and failures at one level of a taskset, as of `step`."""
+    """Fading counts of passes and failures at one place, as of `step`."""
 
     passed: float = Field(ge=0)
     failed: float = Field(ge=0)
@@ -78,10 +98,11 @@ class PassCounts(FrozenModel):
 
 
 class Difficulty(FrozenModel):
-    """All observed passes and failures by taskset and level. In JSON, keys are `taskset/level`."""
+    """All observed passes and failures by place. In JSON, keys are `taskset/level/topic`."""
 
     counts: dict[str, PassCounts] = Field(default_factory=dict)
     step: int = 0
+    _posteriors: dict[Place, tuple[float, float]] = PrivateAttr(default_factory=dict)
 
     def after(self, seen: Iterable[Seen]) -> Difficulty:
         """Returns the difficulty state after one more step, with its rollout results added."""
@@ -90,7 +111,7 @@ class Difficulty(FrozenModel):
         for place, passed, judged in seen:
             if judged <= 0:
                 continue
-            key = _key(place)
+            key = place.key
             known = counts.get(key)
             before = known.at(step) if known is not None else (0.0, 0.0)
             counts[key] = PassCounts(
@@ -112,10 +133,12 @@ class Difficulty(FrozenModel):
 
     def posterior(self, place: Place, levels: int) -> tuple[float, float]:
         """Returns the parameters of the Beta distribution of a place's pass rate. `levels` is the taskset's count."""
-        known = self.counts.get(_key(place))
-        passed, failed = known.at(self.step) if known is not None else (0.0, 0.0)
-        guess = self._guess(place, levels)
-        return passed + PRIOR * guess, failed + PRIOR * (1 - guess)
+        if place not in self._posteriors:
+            known = self.counts.get(place.key)
+            passed, failed = known.at(self.step) if known is not None else (0.0, 0.0)
+            guess = self._guess(place, levels)
+            self._posteriors[place] = passed + PRIOR * guess, failed + PRIOR * (1 - guess)
+        return self._posteriors[place]
 
     def rate(self, place: Place, levels: int) -> float:
         """Returns the model's expected pass rate at a place: the mean of its posterior."""
@@ -124,7 +147,7 @@ class Difficulty(FrozenModel):
 
     def state(self, place: Place, levels: int, draws: int = 200) -> LevelState:
         """Returns the assessment of a place (new, solved, too hard or between), for people. Deterministic."""
-        if _key(place) not in self.counts:
+        if place.key not in self.counts:
             return LevelState.NEW
         rng = Random(0)
         a, b = self.posterior(place, levels)
@@ -135,18 +158,41 @@ class Difficulty(FrozenModel):
             return LevelState.TOO_HARD
         return LevelState.EDGE
 
+    def level_states(self, levels: Mapping[str, int]) -> dict[tuple[str, int], LevelState]:
+        """Returns the assessment of each observed level of these tasksets: that of its topics, if they agree, and
+        between if any is. `levels` maps each taskset to its number of levels."""
+        found: dict[tuple[str, int], set[LevelState]] = {}
+        for place in map(place_of, self.counts):
+            if place.taskset in levels:
+                state = self.state(place, levels[place.taskset])
+                found.setdefault((place.taskset, place.level), set()).add(state)
+        return {
+            level: next(iter(states))
+            if len(states) == 1
+            else LevelState.EDGE
+            if LevelState.EDGE in states
+            else LevelState.MIXED
+            for level, states in found.items()
+        }
+
     def choose(
-        self, levels: Mapping[str, int], weights: Sequence[float], rng: Random, without: Container[Place] = ()
+        self,
+        levels: Mapping[str, int],
+        weights: Sequence[float],
+        rng: Random,
+        without: Container[Place] = (),
+        topics: Mapping[str, Sequence[str]] | None = None,
     ) -> Place:
-        """Draws the taskset and level to ask next, favouring the edge of the model's ability. `levels` maps each
-        taskset to its number of levels, `weights` are relative frequencies, and `without` excludes places. Raises
-        ValueError if none is left."""
+        """Draws the taskset, level and topic to ask next, favouring the edge of the model's ability. `levels` maps each
+        taskset to its number of levels, `topics` to its topics, `weights` are relative frequencies, and `without`
+        excludes places. Raises ValueError if none is left."""
         places: list[Place] = []
         chances: list[float] = []
         for (taskset, count), weight in zip(levels.items(), weights, strict=True):
-            found = [place for level in range(count) if (place := Place(taskset, level)) not in without]
+            all_of = places_of(taskset, count, (topics or {}).get(taskset))
+            found = [place for place in all_of if place not in without]
             places += found
-            chances += [weight / count * self._promise(place, count, rng) for place in found]
+            chances += [weight / len(all_of) * self._promise(place, count, rng) for place in found]
         if not places:
             raise ValueError("no place is left to choose from")
         return rng.choices(places, chances)[0]
@@ -155,15 +201,16 @@ class Difficulty(FrozenModel):
         """Returns a place's weight in the draw of the next task. It is 1 if all pass rates drawn from its posterior lie
         within the band, else little. A place never asked gets one draw."""
         a, b = self.posterior(place, levels)
-        draws = DRAWS if _key(place) in self.counts else 1
+        draws = DRAWS if place.key in self.counts else 1
         inside = all(LOW <= rng.betavariate(a, b) <= HIGH for _ in range(draws))
         return 1.0 if inside else OUTSIDE
 
     def _guess(self, place: Place, levels: int) -> float:
-        """Returns the prior pass rate of a place: that of the nearest asked levels, lower above them, higher below."""
+        """Returns the prior pass rate of a place: that of the nearest asked levels of its topic, lower above them,
+        higher below, and that of its level's other topics."""
         below = self._nearest(place, range(place.level - 1, -1, -1))
         above = self._nearest(place, range(place.level + 1, levels))
-        guesses = []
+        guesses = [self._by_level[place[:2]]] if place.topic and place[:2] in self._by_level else []
         if below is not None:
             guesses.append(below[1] * SLOPE ** (place.level - below[0]))
         if above is not None:
@@ -173,12 +220,23 @@ class Difficulty(FrozenModel):
 
     def _nearest(self, place: Place, levels: Iterable[int]) -> tuple[int, float] | None:
         for level in levels:
-            known = self.counts.get(_key(Place(place.taskset, level)))
+            known = self.counts.get(place._replace(level=level).key)
             if known is not None:
                 passed, failed = known.at(self.step)
                 return level, (passed + 0.5) / (passed + failed + 1)
         return None
 
+    @cached_property
+    def _by_level(self) -> dict[tuple[str, int], float]:
+        """Pass rate of each observed level, over its topics."""
+        found: dict[tuple[str, int], tuple[float, float]] = {}
+        for key, known in self.counts.items():
+            level, (passed, failed) = place_of(key)[:2], known.at(self.step)
+            before = found.get(level, (0.0, 0.0))
+            found[level] = before[0] + passed, before[1] + failed
+        return {level: (passed + 0.5) / (passed + failed + 1) for level, (passed, failed) in found.items()}
 
-def _key(place: Place) -> str:
-    return f"{place.taskset}/{place.level}"
+
+def places_of(taskset: str, levels: int, topics: Sequence[str] | None = None) -> list[Place]:
+    """Returns all places of a taskset with this many levels."""
+    return [Place(taskset, level, topic) for level in range(levels) for topic in topics or ("",)]

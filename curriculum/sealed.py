@@ -25,7 +25,7 @@ from curriculum.catalog import Catalog
 from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split, Task
 from curriculum.contract.taskset import TaskDraft
-from curriculum.difficulty import Difficulty, Place
+from curriculum.difficulty import Difficulty, Place, places_of
 from curriculum.registry import BUILT_IN, CALCULATORS, key_of, stable_random
 from curriculum.separation.index import SeparationIndex, TrainedQuestions
 from curriculum.separation.rules import Match
@@ -238,12 +238,14 @@ def draw_task(
     missed = Counter() if missed is None else missed
     for place in _tries(catalog, tasksets, known, missed, rng):
         missed[place] += 1
-        name, level = place
-        seed = seeds.draw(split, rng)
+        name, level, topic = place
+        seed = _seed(catalog, split, place, rng)
         try:
             draft = catalog.draft(name, level, seed)
         except ExhaustedError:
             continue  # a finite taskset without items of this level
+        if topic and draft.topic != topic:
+            continue
         if draft.key in seen or not belongs(catalog, draft.key, name, split):
             continue
         task = catalog.task_of(draft, name, level, seed)
@@ -258,6 +260,15 @@ def draw_task(
     raise nothing_new()
 
 
+def _seed(catalog: Catalog, split: Split, place: Place, rng: Random) -> int:
+    """Draws a seed of that split; if the taskset tells topics beforehand, one of the place's topic."""
+    for _ in range(ATTEMPTS):
+        seed = seeds.draw(split, rng)
+        if not place.topic or catalog.topic(place.taskset, place.level, seed) in (None, place.topic):
+            break
+    return seed
+
+
 def nothing_new() -> ExhaustedError:
     return ExhaustedError(
         "no new question was found", hint="ask for fewer tasks, or exclude fewer (fresh_nights in [data])"
@@ -267,15 +278,16 @@ def nothing_new() -> ExhaustedError:
 def _tries(
     catalog: Catalog, tasksets: Sequence[str], known: Difficulty | None, missed: Mapping[Place, int], rng: Random
 ) -> Iterator[Place]:
-    """Yields tasksets and levels to draw a task from. With `known`, these are its choices while any may have new
-    questions; then any place, `ATTEMPTS` times."""
+    """Yields places to draw a task from. With `known`, these are its choices, with a topic, while any may have new
+    questions; then any taskset and level, `ATTEMPTS` times."""
     weights = [len(catalog.named(name).topics) for name in tasksets]
     levels = {name: catalog.named(name).level_count for name in tasksets}
+    topics = {name: catalog.named(name).topics for name in tasksets}
     while known is not None:
         without = {place for place, times in missed.items() if times >= LEVEL_ATTEMPTS}
-        if all(Place(name, level) in without for name in tasksets for level in range(levels[name])):
+        if all(place in without for name in tasksets for place in places_of(name, levels[name], topics[name])):
             break
-        yield known.choose(levels, weights, rng, without)
+        yield known.choose(levels, weights, rng, without, topics)
     for _ in range(ATTEMPTS):
         name = rng.choices(tasksets, weights)[0]
         yield Place(name, rng.randrange(levels[name]))
@@ -316,7 +328,7 @@ def _fresh(
     for further in range(len(place.levels)):
         level = place.levels[(turn + further) % len(place.levels)]
         for _ in range(ATTEMPTS):
-            seed = seeds.draw(Split.SEALED, rng)
+            seed = _seed(catalog, Split.SEALED, Place(place.taskset, level, place.topic), rng)
             try:
                 draft = catalog.draft(place.taskset, level, seed)
             except ExhaustedError:

@@ -19,6 +19,7 @@ LIMIT = 2**63
 """Exclusive upper bound of seeds."""
 
 _RESIDUE = {Split.TRAIN: 0, Split.VALIDATION: 1, Split.SEALED: 2, Split.JOB: 3}
+_FACTS = " @ facts of "
 _QUESTIONS = (Split.TRAIN, Split.TRAIN, Split.VALIDATION, Split.SEALED)
 _SPLIT = {residue: split for split, residue in _RESIDUE.items()}
 
@@ -42,8 +43,14 @@ def require(seed: int, split: Split) -> None:
 
 def split_of_question(key: str) -> Split:
     """Returns the split that owns a question key (`TaskDraft.key`). Training owns half of all questions, validation and
-    the sealed sets a quarter each."""
-    return _QUESTIONS[digest_of("question", key)[0] % len(_QUESTIONS)]
+    the sealed sets a quarter each. Questions whose keys name the same facts (`about`) belong to one split."""
+    return _QUESTIONS[digest_of("question", key.rpartition(_FACTS)[2])[0] % len(_QUESTIONS)]
+
+
+def about(facts: str, key: str) -> str:
+    """Returns a question key that names the facts which the answer is learned from, such as a corpus: whoever remembers
+    them from training knows nothing of another split's questions."""
+    return f"{key}{_FACTS}{facts}"
 
 
 def seeds(split: Split, start: int = 0) -> Iterator[int]:

@@ -26,6 +26,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import Field, JsonValue, ValidationError
 
+from common.bounded_models import first_fault
 from policies.contract.decision import PolicyRecord
 from policies.envelopes import canonical
 
@@ -222,8 +223,7 @@ def _read(line: bytes) -> tuple[AuditEntry, bytes, bytes]:
     try:
         entry = AuditEntry.model_validate(value["entry"])
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f"not an audit log entry: {'.'.join(map(str, fault['loc']))}") from error
+        raise ValueError(f"not an audit log entry: {first_fault(error).where}") from error
     return entry, _signature(value["signature"]), canonical(value["entry"])
 
 

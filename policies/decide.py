@@ -29,7 +29,8 @@ from policies.gates import contamination, egress, hacks, integrity, selftest, se
 from policies.gates.gate import AskedGates, Gate, GateContext, is_about
 from policies.policy import Policy
 
-FAMILY = "non_regression/"
+BY_TASKSET = ("non_regression", "retention")
+"""Gates with a finding for each taskset."""
 FEW = 2
 """Largest number of tasksets that a decision's sentence names individually; each finding still has its own reason."""
 
@@ -123,8 +124,8 @@ def _reason(outcome: DecisionOutcome, findings: Sequence[GateFinding], against: 
         against,
         lambda one: f"{one.gate}: {one.reason}",
         lambda families: (
-            f"non_regression: {families[0].outcome.value} for {len(families)} families "
-            f"({', '.join(one.gate.removeprefix(FAMILY) for one in families)})"
+            f"{families[0].gate.partition('/')[0]}: {families[0].outcome.value} for {len(families)} families "
+            f"({', '.join(one.gate.partition('/')[2] for one in families)})"
         ),
     )
 
@@ -135,9 +136,10 @@ def _joined(
     of_families: Callable[[Sequence[GateFinding]], str],
 ) -> str:
     """Joins a text for each gate finding with semicolons; many tasksets are summarized in one part at the end."""
-    families = [finding for finding in against if finding.gate.startswith(FAMILY)]
-    parts = [of_one(finding) for finding in against if finding not in families]
-    parts += [of_families(families)] if len(families) > FEW else map(of_one, families)
+    grouped = {name: [one for one in against if one.gate.startswith(f"{name}/")] for name in BY_TASKSET}
+    parts = [of_one(finding) for finding in against if not any(finding in group for group in grouped.values())]
+    for group in grouped.values():
+        parts += [of_families(group)] if len(group) > FEW else map(of_one, group)
     return "; ".join(parts)
 
 

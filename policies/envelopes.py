@@ -25,6 +25,8 @@ from cryptography.hazmat.primitives.serialization import (
     ssh_key_fingerprint,
 )
 
+from common import strict_json
+from common.strict_json import Bounds
 from policies.curve import has_prime_order
 from policies.errors import Refusal, StatementRefused
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 20
 """Largest envelope, in bytes."""
+BOUNDS = Bounds(MAX_BYTES)
 PREFIX = "application/vnd.assay."
 
 
@@ -149,7 +152,7 @@ def open_envelope(envelope: bytes, kind: str | None = None) -> OpenEnvelope:
 def payload_of(read: OpenEnvelope) -> Any:
     """Returns the JSON value that an envelope carries, if it is canonical. Raises StatementRefused (`SHAPE`)."""
     try:
-        value = json.loads(read.payload)
+        value = strict_json.read(read.payload, BOUNDS)
         again = canonical(value)
     except (ValueError, RecursionError) as error:
         raise _shapeless("the signed payload is not JSON") from error
@@ -184,7 +187,7 @@ def _written(envelope: Envelope) -> bytes:
 def _parse(envelope: bytes) -> Envelope:
     from securesystemslib.dsse import Envelope
 
-    return Envelope.from_dict(json.loads(envelope))
+    return Envelope.from_dict(strict_json.read(envelope, BOUNDS))
 
 
 def _shapeless(why: str) -> StatementRefused:

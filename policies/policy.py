@@ -19,6 +19,7 @@ from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, create_mo
 
 from common.plugins.installed import Pin
 from common.plugins.table import distribution_of
+from common.toml_files import MOST_BYTES, TomlError, beginning, line_of, read_toml
 from policies.contract.rules import (
     DataRules,
     JobRules,
@@ -34,7 +35,6 @@ from policies.gates import approval
 from policies.gates.approval import ApprovalRules
 from policies.gates.gate import AskedGates, Gate, S
 from policies.gates.registry import GATES, gates_from_outside, gates_model
-from policies.toml_files import MOST_BYTES, TomlError, beginning, line_of, read_toml
 
 DEFAULT = "default_policy.toml"
 """Packaged policy, in force if a data folder has none."""

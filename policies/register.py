@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
 
+from common.bounded_models import first_fault
 from policies.contract.decision import KeyStatement, KnownKey
 from policies.envelopes import PREFIX, OpenEnvelope, PublicKey, open_envelope, payload_of, require_signatures
 from policies.errors import Refusal, StatementRefused
@@ -234,6 +235,5 @@ class Register:
 
 def _first(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        fault = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+        return str(first_fault(error))
     return str(error)

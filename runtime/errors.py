@@ -14,6 +14,10 @@ own mistakes and for infrastructure errors:
     ├── BusyError               too many requests wait; try again later, with less
     ├── RefusedError            isolation is unavailable, or a rule forbids it; never retried, never worked around
     └── InfrastructureError     a sandbox died, a disk or GPU is full, runsc failed; may be retried, is never a reward
+        ├── StartError          a sandbox could not be started, moved or restored: never evidence about its code
+        ├── StarvedError        other processes took the CPUs until a call's wall clock ran out, before its own time
+        ├── GuestLostError      a sandbox ended, or broke the protocol, after code ran in it: the only kind that may be
+        │                       that code's doing, and only if it happens again in a fresh sandbox
         ├── BrokerLostError     the broker is gone, with all its sandboxes
         └── HostLostError       a host of the cluster is gone, with all its sandboxes; another may take over
 """
@@ -25,7 +29,19 @@ from typing import Literal
 from common.errors import HintedError
 
 ErrorName = Literal[
-    "bad_request", "missing", "denied", "folder", "too_large", "no_user", "limit", "busy", "refused", "infrastructure"
+    "bad_request",
+    "missing",
+    "denied",
+    "folder",
+    "too_large",
+    "no_user",
+    "limit",
+    "busy",
+    "refused",
+    "start",
+    "starved",
+    "guest_lost",
+    "infrastructure",
 ]
 """Wire names of the exception classes."""
 
@@ -74,6 +90,18 @@ class InfrastructureError(SandboxError):
     pass
 
 
+class StartError(InfrastructureError):
+    pass
+
+
+class StarvedError(InfrastructureError):
+    pass
+
+
+class GuestLostError(InfrastructureError):
+    pass
+
+
 class BrokerLostError(InfrastructureError):
     pass
 
@@ -82,6 +110,8 @@ class HostLostError(InfrastructureError):
     pass
 
 
+MACHINE_ERRORS = (StartError, StarvedError, BrokerLostError, HostLostError, BusyError)
+"""Errors of the machine: never a finding about code, a world or a row. They end what was asked."""
 ERRORS: dict[ErrorName, type[SandboxError]] = {
     "missing": FileMissingError,
     "denied": FileDeniedError,
@@ -92,6 +122,9 @@ ERRORS: dict[ErrorName, type[SandboxError]] = {
     "limit": LimitError,
     "busy": BusyError,
     "refused": RefusedError,
+    "start": StartError,
+    "starved": StarvedError,
+    "guest_lost": GuestLostError,
     "infrastructure": InfrastructureError,
 }
 

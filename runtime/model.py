@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
+
+from common.bounded_models import FirstErrorModel
 
 
-class FrozenModel(BaseModel):
+class FrozenModel(FirstErrorModel):
     """Immutable pydantic model that is validated on creation and forbids unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

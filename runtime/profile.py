@@ -33,6 +33,8 @@ class PackageSet(FrozenModel):
     preload: tuple[ModuleName, ...] = Field((), max_length=64)
     memory_mib: int = Field(64, ge=0, le=1 << 14)
     """Memory of the preloaded modules in MiB, in addition to the sandbox's limit."""
+    call_seconds: float = Field(0.0, ge=0, le=600)
+    """Least time limit per call in seconds; a larger limit of the sandbox holds."""
 
 
 MOST_MIB, MOST_COUNT, MOST_CPUS, MOST_SECONDS, MOST_AHEAD = 1 << 24, 1 << 22, 4_096, 1e9, 1_024
@@ -83,8 +85,8 @@ class Profile(FrozenModel):
     def _only_a_sandbox_has_a_userland(self) -> Self:
         if self.userland and (self.mode != "sandbox" or self.program is not None):
             raise ValueError("a userland needs mode `sandbox` and no program")
-        if self.packages is not None and (self.mode != "sandbox" or self.program is not None or self.userland):
-            raise ValueError("packages need mode `sandbox`, and neither a program nor a userland")
+        if self.packages is not None and (self.mode != "sandbox" or self.program is not None):
+            raise ValueError("packages need mode `sandbox` and no program")
         return self
 
     def worker_limits(self) -> str:

@@ -348,14 +348,16 @@ class SessionPool(Protocol):
         limits: Limits | None = None,
         *,
         userland: bool = False,
+        packages: PackageSet | None = None,
         snapshot: SnapshotId | None = None,
         caller: str = "",
         priority: Priority = Priority.TRAINING,
     ) -> Sandbox:
         """Opens a separate sandbox, fresh or from a snapshot; blocks until it is ready.
 
-        With `userland` it has the distribution's shell and small programs beside Python, and users under gVisor. A
-        snapshot's own build takes precedence over `limits` and `userland`; the sandbox's attributes report it.
+        With `userland` it has the distribution's shell and small programs beside Python, and users under gVisor;
+        `packages` as in `open`. A snapshot's own build takes precedence over `limits`, `userland` and `packages`; the
+        sandbox's attributes report it.
         """
 
     def forget(self, snapshot: SnapshotId) -> None:

@@ -77,6 +77,8 @@ class RuntimeSettings(FrozenModel):
     """Socket of a running broker; None starts a private one that ends with this process."""
     own: BrokerSettings
     """Settings of the private broker, if one is started."""
+    replaces: bool = False
+    """True to start the private broker, which has the same backends, once the running one has stopped for good."""
     backend: BackendName = BackendName.GVISOR
     """Backend that runs this client's code."""
     limits: Limits = Field(default_factory=Limits)

@@ -56,9 +56,9 @@ def create(data: Path, store: BackupStore, *, stamp: str, now: str, said: Said =
         files = {LEDGER: KeptFile(bytes=size, sha256=digest, mode=0o600)}
         facts = LedgerFacts(store.object(digest))
         champion = facts.aliases.get("champion", "")
-        for alias, model in sorted(facts.aliases.items()):
-            said(f"checking the model that is {alias}")
-            _require_model(data, model, alias)
+        for model, aliases in facts.models.items():
+            said(f"checking the model that is {', '.join(aliases)}")
+            _require_model(data, model, aliases[0])
         for path in _files(data):
             name = str(path.relative_to(data))
             said(name)
@@ -109,6 +109,9 @@ class LedgerFacts:
             raise BackupError(f"the ledger cannot be read: {error}", hint=DAMAGED) from error
         if whole != "ok":
             raise BackupError(f"the ledger is damaged: {whole}", hint=DAMAGED)
+        self.models: dict[str, list[str]] = {}
+        for name, digest in sorted(self.aliases.items()):
+            self.models.setdefault(digest, []).append(name)
         self.line = str(row[0]).encode("ascii", "replace") if row else None
 
 

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from pydantic import TypeAdapter, ValidationError
 
 from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent, DaemonUnreachable
-from appliance.system.lock_owner import owner_of
+from appliance.system.lock_owner import LockOwner, owner_of
 from policies.errors import Refusal
 from runtime.model import FrozenModel
 
@@ -38,7 +38,9 @@ class Failure(FrozenModel):
 class ApiConnection:
     """Transport of all control API calls."""
 
-    def __init__(self, socket_path: Path, *, timeout_seconds: float = 10.0) -> None:
+    def __init__(self, socket_path: Path, *, timeout_seconds: float = 60.0) -> None:
+        """Creates a client. A request without an answer for `timeout_seconds` raises DaemonSilent; generous, because
+        its expiry says nothing about the daemon."""
         self._socket_path = socket_path
         self._timeout_seconds = timeout_seconds
 
@@ -55,19 +57,19 @@ class ApiConnection:
         with closing(_UnixConnection(self._socket_path, self._timeout_seconds)) as connection:
             try:
                 connection.connect()
-            except TimeoutError as error:
-                raise DaemonSilent(self._socket_path, self._timeout_seconds) from error
+            except (TimeoutError, BlockingIOError) as error:
+                raise self._silent() from error
             except PermissionError as error:
                 raise DaemonUnreachable(self._socket_path) from error
             except OSError as error:
-                raise DaemonNotRunning(self._socket_path, owner_of(self._socket_path.with_name("lock"))) from error
+                raise DaemonNotRunning(self._socket_path, self._owner()) from error
             try:
                 with suppress(BrokenPipeError):  # a refusal may come before all of the body was read
                     connection.request(method, target, body=body, headers={**known, "connection": "close"})
                 answer = connection.getresponse()
                 content = answer.read()
             except TimeoutError as error:
-                raise DaemonSilent(self._socket_path, self._timeout_seconds) from error
+                raise self._silent() from error
             except (OSError, HTTPException) as error:
                 raise ApiError(
                     f"the daemon closed the connection: {type(error).__name__}", hint="see its log, and try again"
@@ -75,6 +77,12 @@ class ApiConnection:
         if 200 <= answer.status < 300:
             return content
         raise _failure(answer.status, content)
+
+    def _owner(self) -> LockOwner | None:
+        return owner_of(self._socket_path.with_name("lock"))
+
+    def _silent(self) -> DaemonSilent:
+        return DaemonSilent(self._socket_path, self._timeout_seconds, self._owner())
 
     def read(self, content: bytes, shape: type[T]) -> T:
         try:

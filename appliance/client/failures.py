@@ -20,15 +20,19 @@ class ApiError(HintedError):
 
 
 class DaemonNotRunning(ApiError):
-    """No process listens on the daemon's socket."""
+    """No process listens on the daemon's socket. Exit code 6 if one has the data folder, and may do so soon."""
 
     def __init__(self, socket_path: Path, owner: LockOwner | None = None) -> None:
         found = f"no process listens on {socket_path}"
         hint = "start it with `assay serve` on the same data folder, or name its folder with --data"
-        if owner is not None:
-            found = f"{owner.words} uses its data folder, and {found}"
-            hint = WAIT_FOR_IT if owner.purpose == DEMONSTRATION else "try again in a moment, or stop that process"
-        super().__init__(f"the daemon is not running: {found}", hint=hint, exit_code=3)
+        if owner is None:
+            super().__init__(f"the daemon is not running: {found}", hint=hint, exit_code=3)
+        elif owner.purpose == DEMONSTRATION:
+            found = f"the daemon is not running: {owner.words} uses its data folder, and {found}"
+            super().__init__(found, hint=WAIT_FOR_IT, exit_code=3)
+        else:
+            found = f"the daemon does not listen yet: {owner.words} has its data folder, and starts or ends"
+            super().__init__(found, hint=f"try again in a moment; if it lasts, see what {owner.words} is", exit_code=6)
 
 
 class DaemonUnreachable(ApiError):
@@ -43,11 +47,16 @@ class DaemonUnreachable(ApiError):
 
 
 class DaemonSilent(ApiError):
-    """A process listens on the daemon's socket but does not answer."""
+    """A process listens on the daemon's socket and did not answer in time: it is busy, or the machine is."""
 
-    def __init__(self, socket_path: Path, seconds: float) -> None:
+    def __init__(self, socket_path: Path, seconds: float, owner: LockOwner | None = None) -> None:
+        if owner is not None and owner.stopped:
+            who = f"the daemon is stopped, and does not answer: {owner.words} got a SIGSTOP"
+            super().__init__(who, hint=f"continue it with `kill -CONT {owner.pid}`", exit_code=3)
+            return
         super().__init__(
-            f"the daemon did not answer within {seconds:g} s on {socket_path}",
-            hint="see its log; if it hangs, stop it and start `assay serve` again: nothing is lost",
-            exit_code=3,
+            f"too busy: the daemon did not answer within {seconds:g} s on {socket_path}",
+            hint="nothing is known to be wrong: try again when the machine is less busy. If it stays silent on an idle "
+            "machine, see its log, stop it, and start `assay serve` again: nothing is lost",
+            exit_code=6,
         )

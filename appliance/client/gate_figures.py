@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from policies.contract.decision import GateFinding
 
-AT_LEAST = frozenset({"improvement", "evidence", "non_regression", "refusal", "approval"})
+AT_LEAST = frozenset({"improvement", "evidence", "non_regression", "retention", "refusal", "approval"})
 """Gates whose threshold is a minimum; for the others it is a maximum."""
 COUNTS = {"selftest": "wrong", "contamination": "seen before", "egress": "open"}
 """Gates whose figure counts violations, and the word for them."""

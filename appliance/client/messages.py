@@ -190,7 +190,7 @@ class LogPart(FrozenModel):
 
 
 class SubmitJob(FrozenModel):
-    question: str = Field(min_length=1, max_length=250_000)
+    question: str = Field(min_length=1, max_length=250_000, pattern=r"\S")
     spec: Spec | None = None
     """A question without a spec is refused with advice: nothing unverified is called verified."""
     files: tuple[JobFile, ...] = Field(default=(), max_length=MAX_JOB_FILES)

@@ -47,6 +47,19 @@ class TasksetChange(FrozenModel):
     gained: int
     """Wrong with the champion, right with the promoted model."""
     lost: int
+    anchor: str = ""
+    """Best champion of the taskset before, which the gate `retention` compared with; empty if not on record."""
+    anchor_items: int = 0
+    """Questions that the anchor and the promoted model answered; the next two count of these."""
+    anchor_gained: int = 0
+    anchor_lost: int = 0
+
+    @property
+    def to_anchor(self) -> str:
+        """Gain over the anchor in points and words; empty if nothing compares them."""
+        if not self.anchor_items:
+            return "not asked" if self.anchor else ""
+        return f"{100 * (self.anchor_gained - self.anchor_lost) / self.anchor_items:+.1f}"
 
 
 class PromotionView(FrozenModel):

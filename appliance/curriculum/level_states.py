@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from curriculum.difficulty import Difficulty, Place
+from curriculum.difficulty import Difficulty, place_of
 from curriculum.registry import TASKSETS
 
 KEY = re.compile(r"difficulty_([0-9]{1,9})")
@@ -29,8 +29,8 @@ def newest_in(plan: Mapping[str, Any]) -> Difficulty | None:
 
 
 def states_in(plan: Mapping[str, Any]) -> dict[tuple[str, int | None], str]:
-    """Returns the state of each (taskset, level) that a cycle sampled: at the edge, solved or too hard; empty if
-    unknown."""
+    """Returns the state of each (taskset, level) that a cycle sampled, over its topics: at the edge, solved, too
+    hard, or mixed; empty if unknown."""
     try:
         known = newest_in(plan)
     except ValidationError:  # another version: no state is better than a wrong one
@@ -38,7 +38,6 @@ def states_in(plan: Mapping[str, Any]) -> dict[tuple[str, int | None], str]:
     if known is None:
         return {}
     levels: dict[str, int] = defaultdict(int)
-    places = [Place(name, int(level)) for name, _, level in (key.rpartition("/") for key in known.counts)]
-    for name, level in places:
+    for name, level, _ in map(place_of, known.counts):
         levels[name] = max(levels[name], level + 1, TASKSETS[name].level_count if name in TASKSETS else 0)
-    return {(place.taskset, place.level): known.state(place, levels[place.taskset]).value for place in places}
+    return {level: state.value for level, state in known.level_states(levels).items()}

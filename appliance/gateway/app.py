@@ -66,6 +66,8 @@ log = structlog.get_logger("assay")
 BEAT_SECONDS = 5.0
 """Interval between keep-alive comments on a stream without an answer yet, in seconds."""
 MOST_UNDER_WAY = 64
+CHARS_PER_TOKEN = 16
+"""Characters per token of the context beyond which a conversation is refused before it is encoded."""
 LEAST_DIGITS = 12
 """Shortest digest prefix accepted as a model name."""
 
@@ -110,6 +112,7 @@ class GatewayApi:
             ("GET", "/v1/models", self._models),
             ("GET", "/v1/models/{name}", self._model),
             ("POST", "/v1/chat/completions", self._chat),
+            ("POST", "/v1/responses", _no_responses),
             ("POST", "/v1/assay/sessions/{id}/verdict", self._verdict),
         ]
         self._routes = Starlette(
@@ -174,6 +177,11 @@ class GatewayApi:
         if request.assay.check is not None:
             require_check(request.assay.check)
         tools, own = request.offered, request.model_turns
+        if (chars := request.chars) > (most := CHARS_PER_TOKEN * self._most):
+            said = (
+                f"this conversation has {chars} characters, and a context of {self._most} tokens takes at most {most}"
+            )
+            raise GatewayError(400, said, code="context_length_exceeded", param="messages")
         known = self._known(token, tools, request.messages[:own]) if own and token.consent else None
         try:
             require_tools(tools, served.renderer, served.marks)
@@ -217,8 +225,7 @@ class GatewayApi:
             yield first_chunk(asked.name, asked.created, asked.request.model)
             while not (await asyncio.wait((reply,), timeout=BEAT_SECONDS))[0]:
                 yield BEAT
-            options = asked.request.stream_options
-            for chunk in chunks(await reply, usage=options is not None and bool(options.include_usage)):
+            for chunk in chunks(await reply, usage=bool(asked.request.stream_options.include_usage)):
                 yield chunk
         except GatewayError as error:
             yield error_chunk(error)
@@ -243,6 +250,8 @@ class GatewayApi:
             raise GatewayError(503, "another model came into service: retry", retry=1)
         text, call = await run_in_threadpool(read_turn, turn, asked.prompt, served.renderer, request.offered)
         complete = turn.ended == "stop"
+        cuts = [at for stop in request.stop if call is None and (at := text.find(stop)) >= 0]
+        text, complete = (text[: min(cuts)], True) if cuts else (text, complete)
         checked = None
         if request.assay.check is not None and call is None:
             checked = await self._checks.check(request.assay.check, text, complete=complete)
@@ -258,15 +267,16 @@ class GatewayApi:
             ended="tool_calls" if call is not None else ended,
             prompt_tokens=len(asked.prompt.ids),
             tokens=len(turn.ids),
-            session=await self._kept(asked, turn, message, checked) if asked.token.consent else None,
+            session=await self._kept(asked, turn, message, checked, cut=bool(cuts)) if asked.token.consent else None,
+            unused=request.unused,
             verdict=None if checked is None else checked.verdict,
         )
 
     async def _kept(
-        self, asked: PreparedChat, turn: Turn, message: SentMessage, checked: CheckedAnswer | None
+        self, asked: PreparedChat, turn: Turn, message: SentMessage, checked: CheckedAnswer | None, *, cut: bool
     ) -> str | None:
         """Stores the answered conversation, and returns the id of its session; None if it could not be stored or was
-        deleted."""
+        deleted. After a `cut` the client has less of the turn than its tokens: a continuation begins a new session."""
         tools, said = asked.request.offered, [*asked.request.messages, message]
         session = after_turn(
             asked.prompt,
@@ -288,13 +298,11 @@ class GatewayApi:
             session = replace(session, recorded=True)
             turns = await run_in_threadpool(turn_keys, asked.token.sha256, said)
             self._live.wrote(turns, session.id)
-        if turn.ended == "stop" and (kept or not session.recorded):
+        if turn.ended == "stop" and not cut and (kept or not session.recorded):
             self._live.put(key_of(asked.token.sha256, tools, said), session)
         return session.id if kept else None
 
     async def _verdict(self, request: Request) -> Response:
-        asked = await read_body(request, VerdictRequest)
-        await run_in_threadpool(require_check, asked.check)
         token: GatewayToken = request.scope["token"]
         name = str(request.path_params["id"])
         try:
@@ -304,6 +312,8 @@ class GatewayApi:
         # A later token of the same name has another owner, and one without consent adds nothing.
         if kept.token != token.name or kept.created < token.created or not token.consent:
             raise GatewayError(404, f"no such session: {name!r}", code="no_session")
+        asked = await read_body(request, VerdictRequest)
+        await run_in_threadpool(require_check, asked.check)
         if not kept.answer or kept.redacted:
             why = (
                 f"it matches rule {kept.rule} of gateway.redact" if kept.redacted else "its last turn is not an answer"
@@ -327,6 +337,14 @@ def _told() -> Iterator[None]:
         yield
     except (OSError, KeptSessionError) as error:
         log.warning("a session was not kept", problem=str(error)[:300], hint=getattr(error, "hint", ""))
+
+
+async def _no_responses(_: Request) -> Response:
+    said = (
+        "this gateway answers /v1/chat/completions and has no Responses API: choose chat completions in your client, "
+        "in openai-agents with set_default_openai_api('chat_completions')"
+    )
+    raise GatewayError(404, said, code="unknown_url")
 
 
 async def _in_shape(_: Request, error: Exception) -> Response:

@@ -1,16 +1,19 @@
-"""Request of `/v1/chat/completions`, limited to the supported fields.
+"""Request of `/v1/chat/completions`, with the fields that have an effect.
 
-Invariants: every field has a bound; a field that would change the sampled distribution, or cannot be honoured, is
-refused by name and never silently ignored. Null means absent, as with OpenAI; no value is converted to another type.
+Invariants: every field has a bound; no value is converted to another type. Other fields are refused by name or reported
+as unused (`chat_fields`).
 """
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from appliance.gateway.chat_fields import supported
+from common import strict_json
+from common.bounded_models import FirstErrorModel
+from common.strict_json import Bounds, NotJsonError
 from curriculum.contract.environment import ToolSchema
 from curriculum.worlds.tool_schema import schema_fault
 from verifiers.registry.spec import Spec
@@ -19,19 +22,15 @@ MOST_MESSAGES = 1_000
 MOST_CHARS = 2_000_000
 """Maximum characters of one message."""
 MOST_TOOLS = 128
-MOST_DEPTH = 64
-"""Maximum nesting of a call's arguments."""
+MOST_CALLS = 32
+"""Maximum calls in one message that a client sends."""
+ARGUMENTS = Bounds(4 * MOST_CHARS)
 DESCRIPTION_CHARS = 50_000
 TOOL_NAME = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 
 
-class _Sent(BaseModel):
+class _Sent(FirstErrorModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class TextPart(_Sent):
-    type: Literal["text"]
-    text: str = Field(max_length=MOST_CHARS)
 
 
 class CalledFunction(_Sent):
@@ -45,13 +44,11 @@ class CalledFunction(_Sent):
     @classmethod
     def _an_object(cls, text: str) -> str:
         try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            found = None
+            found = strict_json.read(text, ARGUMENTS)
+        except NotJsonError as error:
+            raise ValueError(f"arguments are unusable: {error}") from None
         if not isinstance(found, dict):
             raise ValueError("arguments must be a JSON object")
-        if _deeper(found, MOST_DEPTH):
-            raise ValueError(f"arguments are nested deeper than {MOST_DEPTH}")
         return text
 
 
@@ -64,24 +61,13 @@ class SentCall(_Sent):
 
 class SentMessage(_Sent):
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: Annotated[str, Field(max_length=MOST_CHARS)] | Annotated[list[TextPart], Field(max_length=100)] | None = (
-        None
-    )
-    name: str | None = Field(None, max_length=100)
-    tool_calls: Annotated[list[SentCall], Field(max_length=1)] | None = None
-    """At most one call: this model calls one tool at a time."""
+    content: str | None = Field(None, max_length=MOST_CHARS)
+    """Text; the texts of several parts are joined by line ends."""
+    tool_calls: Annotated[list[SentCall], Field(max_length=MOST_CALLS)] | None = None
     tool_call_id: str | None = Field(None, max_length=100)
-    refusal: None = None
-    audio: None = None
-    function_call: None = None
-    parsed: Any = None
-    """Extra field of client libraries; ignored."""
-    annotations: Annotated[list[Any], Field(max_length=0)] | None = None
 
     @property
     def text(self) -> str:
-        if isinstance(self.content, list):
-            return "\n".join(part.text for part in self.content)
         return self.content or ""
 
     @property
@@ -98,8 +84,6 @@ class SentMessage(_Sent):
     def _fits_its_role(self) -> SentMessage:
         if self.tool_calls and self.role != "assistant":
             raise ValueError("only an assistant message may have tool_calls")
-        if self.tool_calls and self.text:
-            raise ValueError("an assistant message has text or a tool call, not both")
         if self.role == "tool" and not self.tool_call_id:
             raise ValueError("a tool message needs tool_call_id")
         if self.role in ("user", "system", "developer") and self.content is None:
@@ -143,39 +127,41 @@ class StreamOptions(_Sent):
 class ChatRequest(_Sent):
     model: str = Field(min_length=1, max_length=256)
     messages: list[SentMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
-    tools: Annotated[list[SentTool], Field(max_length=MOST_TOOLS)] | None = None
-    tool_choice: Literal["auto", "none"] = "auto"
-    parallel_tool_calls: bool | None = None
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
+    tools: list[SentTool] = Field([], max_length=MOST_TOOLS)
+    tool_choice: str = Field("auto", max_length=64)
+    """`auto`, `none`, or the name of the one tool that is offered."""
+    parallel_tool_calls: bool = True
+    """Accepted: this model calls one tool at a time."""
+    stream: bool = False
+    stream_options: StreamOptions = StreamOptions()
     max_tokens: int | None = Field(None, ge=1, le=1 << 20)
     max_completion_tokens: int | None = Field(None, ge=1, le=1 << 20)
     temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
     seed: int | None = Field(None, ge=-(1 << 63), lt=1 << 63)
-    user: str | None = Field(None, max_length=256)
-    metadata: Annotated[dict[str, Annotated[str, Field(max_length=512)]], Field(max_length=16)] | None = None
-    store: Literal[False] | None = None
-    n: Literal[1] | None = None
-    top_p: Literal[1] | None = None
-    presence_penalty: Literal[0] | None = None
-    frequency_penalty: Literal[0] | None = None
-    logprobs: Literal[False] | None = None
-    top_logprobs: None = None
-    logit_bias: Annotated[dict[str, float], Field(max_length=0)] | None = None
-    service_tier: None = None
-    reasoning_effort: None = None
-    verbosity: None = None
-    modalities: None = None
-    prediction: None = None
-    audio: None = None
-    stop: Annotated[list[str], Field(max_length=0)] | None = None
-    response_format: dict[Literal["type"], Literal["text"]] | None = None
+    stop: list[Annotated[str, Field(min_length=1, max_length=256)]] = Field([], max_length=4)
+    """Texts before which the answer is cut."""
     assay: AssayFields = AssayFields()
+    unused: tuple[str, ...] = ()
+    """Fields of the request that have no effect, for the reply."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_supported(cls, value: Any) -> Any:
+        return supported(value, cls.model_fields.keys() - {"unused"})
 
     @property
     def offered(self) -> tuple[ClientTool, ...]:
-        """Client's tools that are shown to the model; none if it chose `none`."""
-        return () if self.tool_choice == "none" else tuple(one.function for one in self.tools or ())
+        """Client's tools that are shown to the model: all, none, or the one it chose."""
+        if self.tool_choice == "none":
+            return ()
+        chosen = tuple(one.function for one in self.tools)
+        return chosen if self.tool_choice == "auto" else tuple(one for one in chosen if one.name == self.tool_choice)
+
+    @property
+    def chars(self) -> int:
+        """Number of characters that the model would read."""
+        calls = sum(len(one.function.arguments) for message in self.messages for one in message.tool_calls or ())
+        return calls + sum(len(one.text) for one in self.messages)
 
     @property
     def model_turns(self) -> int:
@@ -186,9 +172,11 @@ class ChatRequest(_Sent):
     def _ends_with_a_message_to_the_model(self) -> ChatRequest:
         if self.messages[-1].role not in ("user", "tool"):
             raise ValueError("the last message must have the role user or tool")
-        names = [one.function.name for one in self.tools or ()]
+        names = [one.function.name for one in self.tools]
         if len(set(names)) < len(names):
             raise ValueError("two tools have the same name")
+        if self.tool_choice not in ("auto", "none", *names):
+            raise ValueError("tool_choice names a tool that is not among the tools")
         return self
 
 
@@ -196,18 +184,3 @@ class VerdictRequest(_Sent):
     """Request for a verdict on the last answer of a gateway session."""
 
     check: Spec
-
-
-def _deeper(value: Any, most: int) -> bool:
-    """True if lists and tables in this value are nested deeper than `most`."""
-    level = [value]
-    for _ in range(most + 1):
-        level = [
-            inner
-            for one in level
-            for inner in (one.values() if isinstance(one, dict) else one)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return False
-    return True

@@ -16,7 +16,7 @@ import json
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from appliance.gateway.chat_request import ChatRequest, ClientTool, SentCall, SentMessage
@@ -181,7 +181,7 @@ def write(asked: ChatRequest, session: OpenConversation | None, renderer: Render
     try:
         if session is not None:
             return _continued(asked, session, renderer)
-        messages = [_rendered(one, renderer, asked.offered) for one in asked.messages]
+        messages = [_rendered(one, renderer, asked.offered) for _, one in _single_calls(asked.messages)]
         first = Message(parent=None, role=Role.USER, ids=renderer.prompt(messages, asked.offered), sampled=False)
     except RenderingError as error:
         raise ConversationError(str(error), hint=error.hint) from error
@@ -200,10 +200,32 @@ def _continued(asked: ChatRequest, session: OpenConversation, renderer: Renderer
     # Not an exact extension in every format: begin a new sample, with the model's turns unchanged.
     own = dict(zip(session.places, session.turns, strict=True))
     messages = [
-        own[place] if place in own else _rendered(one, renderer, tools) for place, one in enumerate(asked.messages)
+        own[place] if place in own else _rendered(one, renderer, tools) for place, one in _single_calls(asked.messages)
     ]
     node = Message(parent=None, role=Role.USER, ids=renderer.prompt(messages, tools), sampled=False)
     return WrittenPrompt(node.ids, (*session.nodes, node), session.turns, session)
+
+
+def _single_calls(messages: Sequence[SentMessage]) -> Iterator[tuple[int, SentMessage]]:
+    """Yields the messages with their places. Several calls of one message become one call a message, each followed by
+    its result, as this model would have called. Raises ConversationError for a call without a result."""
+    place = 0
+    while place < len(messages):
+        one, start = messages[place], place
+        place += 1
+        if len(calls := one.tool_calls or []) < 2:
+            yield start, one
+            continue
+        results: dict[str | None, SentMessage] = {}
+        while place < len(messages) and messages[place].role == "tool":
+            results[messages[place].tool_call_id] = messages[place]
+            place += 1
+        if {call.id for call in calls} != results.keys() or len(calls) != place - start - 1:
+            said = "several calls in one message need one tool message each, directly after it"
+            raise ConversationError(said, hint="send a result for every call")
+        for number, call in enumerate(calls):
+            yield start, one.model_copy(update={"tool_calls": [call], "content": None if number else one.content})
+            yield start, results[call.id]
 
 
 def _recorded(read: ToolRequest | Malformed | str, output: str) -> ToolCall | None:
@@ -218,7 +240,8 @@ def _recorded(read: ToolRequest | Malformed | str, output: str) -> ToolCall | No
 def _rendered(message: SentMessage, renderer: Renderer, tools: Sequence[ClientTool]) -> ChatMessage:
     """Renders a client's message as outside text; an assistant message of the client becomes a turn of the model."""
     if message.tool_calls:
-        return OwnTurn(ids=renderer.request(request_of(message.tool_calls[0]), tools), before=())
+        said = renderer.plain(f"{message.text}\n") if message.text else ()
+        return OwnTurn(ids=(*said, *renderer.request(request_of(message.tool_calls[0]), tools)), before=())
     if message.role == "assistant":
         return OwnTurn(ids=renderer.answer(message.text), before=())
     return OutsideText(message.rendered_role, message.text)

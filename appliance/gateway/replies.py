@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
@@ -23,6 +24,8 @@ from appliance.agent.answers import final_answer
 from appliance.agent.judging import VERIFIER, VERSION
 from appliance.gateway.chat_request import SentCall
 from appliance.gateway.keeping import CheckedAnswer
+from common.bounded_models import Fault, InvalidInputError, read_model
+from common.strict_json import Bounds, NotJsonError
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import AnswerForm
 from verifiers.contract.verdict import Ground, Outcome, SpecProblem, Verdict
@@ -76,12 +79,14 @@ class ChatReply:
     session: str | None
     """Id of the stored session; None without consent."""
     verdict: Verdict | None
+    unused: tuple[str, ...]
+    """Fields of the request that had no effect."""
 
     @property
     def assay(self) -> dict[str, Any]:
-        """Assay's extension fields of a chat reply: session, weights and verdict."""
+        """Assay's extension fields of a chat reply: session, weights, verdict, and fields that had no effect."""
         verdict = None if self.verdict is None else self.verdict.model_dump(mode="json")
-        return {"session": self.session, "weights": self.version, "verdict": verdict}
+        return {"session": self.session, "weights": self.version, "verdict": verdict, "unused": self.unused}
 
     @property
     def usage(self) -> dict[str, int]:
@@ -128,10 +133,20 @@ def _framed(value: dict[str, Any]) -> bytes:
     return f"data: {json.dumps(value)}\n\n".encode("ascii")
 
 
-MAX_BODY_BYTES = 8 << 20
+BODY = Bounds(8 << 20)
 BODY_SECONDS = 30.0
 """Time limit for receiving a request body, in seconds."""
 CHECKS_AT_ONCE = 2
+_WORDS = {
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "model_type": "must be an object",
+    "dict_type": "must be an object",
+}
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -154,23 +169,26 @@ async def read_body(request: Request, shape: type[M], seconds: float = BODY_SECO
         async with asyncio.timeout(seconds):
             async for part in request.stream():
                 body += part
-                if len(body) > MAX_BODY_BYTES:
-                    raise GatewayError(413, f"the body is longer than {MAX_BODY_BYTES} bytes")
+                if len(body) > BODY.size:
+                    raise GatewayError(413, f"the body is longer than {BODY.size} bytes")
     except TimeoutError as error:
         raise GatewayError(408, f"the body took longer than {seconds:g} seconds") from error
     except ClientDisconnect as error:
         raise GatewayError(400, "the body is incomplete") from error
     try:
-        return await run_in_threadpool(shape.model_validate_json, bytes(body))
-    except RecursionError as error:
-        raise GatewayError(400, "the body is nested too deeply") from error
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in fault["loc"])[:200]
-        refused = fault["type"] in ("extra_forbidden", "literal_error", "none_required")
-        refused |= fault["loc"][:1] in (("stop",), ("logit_bias",))
-        said = "is not supported here" if refused else fault["msg"]
-        raise GatewayError(400, f"{where or 'the body'}: {said}", param=where or None) from error
+        return await run_in_threadpool(read_model, shape, bytes(body), BODY)
+    except NotJsonError as error:
+        raise GatewayError(400, f"the body is unusable: {error}") from error
+    except InvalidInputError as error:
+        fault = error.fault
+        said = f"{fault.where or 'the body'}: {_plain(fault)}" if fault.kind != "not_supported" else fault.what
+        raise GatewayError(400, said, param=fault.where or None) from error
+
+
+def _plain(fault: Fault) -> str:
+    """Returns what is wrong with a field, in words that need no knowledge of Python."""
+    said = re.sub(r"^(Input|String|List|Dictionary|Tuple) should", "must", fault.what)
+    return _WORDS.get(fault.kind) or re.sub(r" after validation, not \d+$", "", said)
 
 
 def require_check(spec: Spec) -> None:

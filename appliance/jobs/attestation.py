@@ -9,7 +9,6 @@ key. It does not prove that the answer is right: the verifier decides that again
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -121,7 +120,8 @@ def _sealed(read: BundleRead) -> Mapping[str, bytes]:
 def _named(envelope: bytes) -> PublicKey:
     """Returns the public key that a seal names in itself, chosen by its maker."""
     try:
-        payload = json.loads(base64.b64decode(json.loads(envelope)["payload"], validate=True))
+        signed = base64.b64decode(strict_json.read(envelope, BOUNDS)["payload"], validate=True)
+        payload = strict_json.read(signed, BOUNDS)
         return PublicKey.read(str(payload["predicate"]["key"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BundleError("invalid seal: it names no key", hint="Get the bundle again.") from error

@@ -75,11 +75,12 @@ def write_bundle(
         hint = "Texts must be encodable as UTF-8, and records must be plain JSON."
         raise BundleError(f"the content cannot be stored in a bundle: {error}", hint=hint) from error
     _require_room(contents)
-    try:
-        require_bounds(contents[layout.TRANSCRIPT], layout.BOUNDS)
-    except ValueError as error:
-        hint = "A transcript is what an agent wrote, not data."
-        raise BundleError(f"{layout.TRANSCRIPT} has {error}", hint=hint) from error
+    for name in layout.LARGEST.keys() - {layout.ANSWER, layout.QUESTION}:
+        try:
+            require_bounds(contents[name], layout.bounds_of(name))
+        except ValueError as error:
+            hint = "Verify a smaller check, and an answer in fewer turns."
+            raise BundleError(f"{name} has {error}", hint=hint) from error
     listed = [{"name": name, "sha256": sha256(data), "bytes": len(data)} for name, data in sorted(contents.items())]
     manifest = canonical({"schema_version": layout.SCHEMA, "files": listed})
     write_folder(folder, {**contents, layout.MANIFEST: manifest})

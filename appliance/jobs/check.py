@@ -117,7 +117,7 @@ class _Contents:
 
     def record(self, name: str, validate: Callable[[Any], T]) -> T | None:
         try:
-            return validate(strict_json.read(self._contents[name], layout.BOUNDS))
+            return validate(strict_json.read(self._contents[name], layout.bounds_of(name)))
         except (ValidationError, ValueError) as error:
             self.reasons.append(f"{name}: {first_line(error)}")
             return None

@@ -60,8 +60,9 @@ LARGEST_FILE = 8 << 20
 MOST_FILES = 16
 LARGEST_FILES = 32 << 20
 """Size limit in bytes for all of `files` together."""
-BOUNDS = Bounds(LARGEST[TRANSCRIPT], values=8_000_000, depth=99)
-"""Bounds of JSON in any file; output nests it further."""
+BOUNDS = Bounds(LARGEST[SPEC], depth=99)
+"""Bounds of JSON in any file but the transcript; output nests it further."""
+TRANSCRIPT_BOUNDS = Bounds(LARGEST[TRANSCRIPT], values=2_000_000, containers=400_000, depth=99)
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
@@ -73,6 +74,11 @@ def largest(name: str) -> int | None:
     if folder == FILES and FILE_NAME.fullmatch(file):
         return LARGEST_FILE
     return {MEANING: LARGEST_MEANING, MANIFEST: LARGEST_MANIFEST, SEAL: LARGEST_SEAL}.get(name)
+
+
+def bounds_of(name: str) -> Bounds:
+    """Returns the bounds of the JSON in a bundle's file."""
+    return TRANSCRIPT_BOUNDS if name == TRANSCRIPT else BOUNDS
 
 
 class BundleError(HintedError):

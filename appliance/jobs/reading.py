@@ -24,6 +24,7 @@ from appliance.jobs import layout
 from appliance.jobs.layout import FIRST, LARGEST_ARCHIVE, BundleError, canonical, decode, sha256
 from appliance.records.record import Record
 from common import strict_json
+from common.bounded_models import first_fault
 from common.errors import reading
 
 SHOWN_ADDED = 20
@@ -228,6 +229,5 @@ def _unreadable(name: str, error: Exception) -> CheckedFile:
 def first_line(error: Exception) -> str:
     """Returns an error's text as one short ASCII line; pydantic's own spans several lines and quotes the input."""
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        return ascii(f"{'.'.join(map(str, first['loc']))[:80]}: {first['msg'][:120]}")[1:-1]
+        return ascii(str(first_fault(error)))[1:-1]
     return ascii(str(error).splitlines()[0][:200])[1:-1] if str(error) else type(error).__name__

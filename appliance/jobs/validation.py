@@ -2,8 +2,9 @@
 it.
 
 Invariants: every example and mutant went through the very verifier that decides the job, and is shown with its verdict;
-if the check accepts a mutant, the first line says so. The same job and tools give the same page, as far as time allows:
-examples that were not tried are listed as missing, never made up.
+if the check accepts a mutant, the first line says so. The same job and tools give the same page: the number of tries
+and the own time of each are limited. Only a machine that is too busy leaves some untried; then the page says so, and
+claims nothing about them.
 
 The digest covers question, check and files only, not the answer: whether a check says what was meant does not depend on
 what was found. A bundle is enough to compute it.
@@ -25,7 +26,7 @@ from policies.errors import Refusal, StatementRefused
 from policies.statements import Page, ShownExample, SignedValidation, open_validation, read_validation
 from verifiers.contract.examples import CheckedExample, ExampleInput, ExampleReport
 from verifiers.contract.text import clip_size
-from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from verifiers.contract.verdict import Ground, Outcome, SpecProblem, Verdict
 from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
@@ -34,28 +35,40 @@ Ask = Callable[[Sequence[tuple[Spec, str]], float], list[Verdict | SpecProblem]]
 SHOWN_TEXT = 1_200
 """Maximum length of a shown submission, in bytes of ASCII with everything else escaped."""
 MOST_EXAMPLES = 60
+BUSY_SECONDS = 600.0
+"""Wall clock after which nothing more is tried, because the machine is too busy, in seconds."""
+MOST_LATE = 4
+"""Number of examples that may use up their own time before nothing more is tried."""
+TOO_BUSY = "THE MACHINE IS TOO BUSY TO TRY EVERYTHING"
 VARIANTS = "variants that were changed on purpose"
 """Name of mutants of the answer, claim or program: a sharp check rejects them."""
 
 
 def page_of(job: Job, answer: str | None, ask: Ask, clock: Callable[[], float]) -> Page:
     """Builds the page to review before validating a job's answer: question, check in words, and tried examples.
-    `answer` is the job's answer, if any. `ask` verifies the examples, within a time limit measured by `clock` in
-    seconds."""
+    `answer` is the job's answer, if any; it is always tried. `ask` verifies the examples, each within its own time;
+    `clock` is in seconds."""
     kind = kind_of(job.spec)
-    seconds, each = kind.examples_seconds
-    deadline = clock() + seconds
+    deadline = clock() + BUSY_SECONDS
+    busy = False
+    tries = late = 0
     left_out: list[ExampleInput] = []
 
     def try_(inputs: Sequence[ExampleInput]) -> list[CheckedExample]:
         found: list[CheckedExample] = []
         size = kind.examples_at_once
+        nonlocal busy, tries, late
         for begin in range(0, len(inputs), size):
             some = inputs[begin : begin + size]
-            if clock() > deadline:
-                left_out.extend(inputs[begin:])
-                break
-            verdicts = ask([(one.spec, one.submission) for one in some], each)
+            busy = busy or clock() > deadline
+            if busy or tries >= kind.examples_tries or late >= MOST_LATE:
+                left_out.extend(one for one in some if one.submission != answer)
+                some = [one for one in some if one.submission == answer]
+            if not some:
+                continue
+            verdicts = ask([(one.spec, one.submission) for one in some], kind.examples_seconds)
+            tries += len(some)
+            late += sum(isinstance(one, Verdict) and one.ground is Ground.TIMEOUT for one in verdicts)
             found += [
                 _checked(one, result)
                 for one, result in zip(some, verdicts, strict=True)
@@ -64,16 +77,18 @@ def page_of(job: Job, answer: str | None, ask: Ask, clock: Callable[[], float]) 
         return found
 
     report: ExampleReport = kind.examples.load()(job.spec, answer, try_)
-    examples = tuple(map(_shown, report.examples))
     notes = list(report.notes)
-    if left_out:
-        notes.append(f"{len(left_out)} more were not tried: there was no time for them")
+    if left_out and not busy:
+        why = "the first ones took too long" if late >= MOST_LATE else f"{tries} are enough"
+        notes.append(f"{len(left_out)} more were not tried: {why}")
+    first = [f"{TOO_BUSY}: {len(left_out)} were left out; look again later"] if busy and left_out else []
+    first += [*report.first, *_warnings(report.examples, len(left_out))]
     return Page(
         question=question_lines(job.question),
         files=files_in_words(job.files),
         words=in_words(job.spec),
-        first=tuple(clip_size(line, 1_000) for line in (*report.first, *_warnings(examples))),
-        examples=examples[:MOST_EXAMPLES],
+        first=tuple(clip_size(line, 1_000) for line in first),
+        examples=tuple(map(_shown, report.examples[:MOST_EXAMPLES])),
         notes=tuple(clip_size(line, 1_000) for line in notes),
         verifier=clip_size(f"{kind.name} {kind.version}", 300),
     )
@@ -95,22 +110,28 @@ def _shown(one: CheckedExample) -> ShownExample:
     )
 
 
-def _warnings(examples: Sequence[ShownExample]) -> list[str]:
+def _warnings(examples: Sequence[CheckedExample], left_out: int) -> list[str]:
     """Returns the warnings about a check, from its tried examples, that a page shows first; if there are none, that
     variants are rejected."""
     broken = [one for one in examples if one.outcome == Outcome.INFRA_ERROR]
-    mutants = [one for one in examples if one.sort == "mutant" and one not in broken]
+    late = sum(one.ground == Ground.TIMEOUT for one in examples)
+    mutants = [one for one in examples if one.given.sort == "mutant" and one not in broken]
     through = [one for one in mutants if one.accepted]
     lines = []
     if through:
-        which = "; ".join(one.what for one in through[:3])
+        which = "; ".join(one.given.what for one in through[:3])
         lines.append(f"WEAK: {len(through)} of {len(mutants)} {VARIANTS} are accepted: {which}")
     if len(broken) == len(examples) and examples:
         lines.append(f"NOTHING COULD BE TRIED HERE: {broken[0].reason}")
     elif broken:
         lines.append(f"{len(broken)} could not be tried here: {broken[0].reason}")
     if not any(one.accepted for one in examples) and len(broken) < len(examples):
-        lines.append("NOTHING IS ACCEPTED of what was tried")
+        if left_out or late:
+            decided, open_ones = len(examples) - len(broken) - late, late + left_out
+            some = f"None of the {decided} that were decided are accepted; {open_ones} were not decided"
+            lines.append(some if decided else f"NOTHING WAS DECIDED: {open_ones} examples took too long")
+        else:
+            lines.append("NOTHING IS ACCEPTED of what was tried")
     if not lines and examples:
         lines.append(_all_rejected(len(mutants)) if mutants else f"Of the {VARIANTS} none is settled")
     return lines

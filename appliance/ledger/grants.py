@@ -210,7 +210,11 @@ def evaluation(cycle: str) -> Grant:
             return False
         asked = [results.weights for results in (made.champion, made.champion_greedy)]
         asked += [results.weights for results in (made.candidate, made.candidate_greedy)]
-        return asked == [known.plan.get("start")] * 2 + [known.plan.get("candidate")] * 2
+        start = known.plan.get("start")
+        families = {item.family for item in made.champion.items} | made.anchored.keys()
+        anchors = {family: ledger.alias(f"anchor/{family}") or start for family in families}
+        true = all(made.anchored.get(family, start) == model for family, model in anchors.items())
+        return true and asked == [known.plan.get("start")] * 2 + [known.plan.get("candidate")] * 2
 
     return Grant(
         "the evaluation",

@@ -15,14 +15,16 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import cache
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, FailFast, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError
 
 from appliance.audit.log import AuditError
 from appliance.ledger.grants import Grant
 from appliance.ledger.ledger import Ledger, LedgerError
+from common.bounded_models import InvalidInputError, read_model
+from common.strict_json import Bounds, NotJsonError
 from runtime.model import FrozenModel
 
 if TYPE_CHECKING:  # a worker has no database
@@ -33,26 +35,9 @@ MOST_TOLD = 16
 """Refused calls of one worker that are named in the audit log, each sentence once."""
 
 
-class _Bounds(NamedTuple):
-    """Upper bounds of a worker's ledger call: bytes, values (commas), tables and lists, fields (colons)."""
-
-    size: int
-    values: int
-    containers: int
-    fields: int
-
-    def hold(self, frame: bytes) -> bool:
-        return (
-            len(frame) <= self.size
-            and frame.count(b",") <= self.values
-            and frame.count(b"[") + frame.count(b"{") <= self.containers
-            and frame.count(b":") <= self.fields
-        )
-
-
-_ROLLOUTS = _Bounds(MAX_FRAME, 4_000_000, 200_000, 400_000)
+_ROLLOUTS = Bounds(MAX_FRAME, values=4_000_000, containers=200_000)
 """Bounds of calls with rollouts, which have one or two numbers per token."""
-_OTHERS = _Bounds(1 << 20, 20_000, 5_000, 10_000)
+_OTHERS = Bounds(1 << 20, values=20_000, containers=5_000)
 _LARGE = ("commit_step", "put_rollouts", "put_evaluation")
 _NAMED = re.compile(rb'\{"call":"([a-z_]+)"[,}]')
 """Start of a frame: gives the call's name before the rest is parsed."""
@@ -76,19 +61,12 @@ class _Call:
         request: dict[str, Any] = {"call": Literal[name]}
         for parameter in self.parameters:
             default = self.signature.parameters[parameter].default
-            # Reports only the first wrong item; a list of all would exceed the frame.
-            request[parameter] = (
-                _failing_fast(hints[parameter]),
-                ... if default is inspect.Parameter.empty else default,
-            )
+            hint = hints[parameter]
+            shape = list[get_args(hint)[0]] if get_origin(hint) is Sequence else hint  # type: ignore[misc]
+            request[parameter] = (shape, ... if default is inspect.Parameter.empty else default)
         reply: dict[str, Any] = {"value": (hints["return"] | None, None), "refused": (_Refusal | None, None)}
         self.request: type[BaseModel] = create_model(f"{name}_request", __base__=FrozenModel, **request)
         self.reply: type[BaseModel] = create_model(f"{name}_reply", __base__=FrozenModel, **reply)
-
-
-def _failing_fast(hint: Any) -> Any:
-    """Returns a sequence type as a list whose validation stops at the first wrong item; other types unchanged."""
-    return Annotated[list[get_args(hint)[0]], FailFast()] if get_origin(hint) is Sequence else hint  # type: ignore[misc]
 
 
 @cache
@@ -194,17 +172,15 @@ def _refused(call: str, why: str) -> bytes:
 def _answer(ledger: Ledger, frame: bytes, grant: Grant, refused: Callable[[str, str], bytes] = _refused) -> bytes:
     named = _NAMED.match(frame)
     call_name = "" if named is None else named[1].decode()
-    if not (_ROLLOUTS if call_name in _LARGE else _OTHERS).hold(frame):
-        return _refusal(f"a call of {len(frame)} bytes has too many values", "write fewer rollouts at a time")
     if call_name in _calls() and call_name not in grant.calls:
         return refused(call_name, f"{grant.work} may not call {call_name}")
     try:
-        request = _requests().validate_json(frame)
-    except ValidationError as error:
-        first = error.errors(include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
+        request = read_model(_requests(), frame, _ROLLOUTS if call_name in _LARGE else _OTHERS)
+    except NotJsonError as error:
+        return _refusal(f"invalid ledger call: {error}", "write fewer rollouts at a time")
+    except InvalidInputError as error:
         return _refusal(
-            f"invalid ledger call: {where}: {first['msg']}",
+            f"invalid ledger call: {error}",
             "restart the daemon if its version differs from the worker's; otherwise a number in the call is not finite",
         )
     call = _calls()[request.call]

@@ -18,7 +18,7 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -116,6 +116,13 @@ def find_base(name: str, data: Path) -> Path | None:
     """Returns the folder of a registered base model, or None."""
     folder = data / BASES / name
     return folder if _NAME.fullmatch(name) and folder.is_dir() else None
+
+
+def registered_bases(data: Path) -> list[str]:
+    """Lists the names of the registered base models."""
+    with suppress(FileNotFoundError):
+        return sorted(one.name for one in (data / BASES).iterdir() if _NAME.fullmatch(one.name) and one.is_dir())
+    return []
 
 
 @contextmanager

@@ -36,7 +36,7 @@ from appliance.planning.engine_share import shared_out, way_of
 from appliance.settings.config_layers import LONGEST, ConfigError, Layer, file_layer, merged, refused
 from appliance.system.durable_file import expanded
 from appliance.text.printable import printable
-from policies.toml_files import beginning, read_toml
+from common.toml_files import beginning, read_toml
 from runtime.model import FrozenModel
 
 SHIPPED = "recipes"

@@ -9,20 +9,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from appliance.records.evaluations import Approval, Evaluation, ItemResult, ModelResults
+from appliance.promotion.anchors import paired, retained
+from appliance.records.evaluations import Approval, Evaluation, ModelResults
 from common.errors import HintedError
-from policies.contract.decision import Decision, DecisionOutcome, moment
+from policies.contract.decision import Decision, DecisionOutcome, GateOutcome, moment
 from policies.contract.evidence import (
     Budget,
     CostReport,
     EarlierNight,
     Evidence,
-    PairedItem,
+    PairCounts,
     RecordedApproval,
     TakenBack,
 )
 from policies.decide import decide, is_sound
+from policies.gates import evidence as evidence_gate
 from policies.gates import service
+from policies.gates.evidence import odds_outcome
 from policies.policy import Policy
 from policies.statistics import quarter_of
 
@@ -72,13 +75,17 @@ def evidence_of(
     """Collects the evidence on an evaluation's candidate that the policy's gates judge. Only sampled results count;
     greedy ones are reported elsewhere."""
     candidate, champion = evaluation.candidate, evaluation.champion
+    earlier = earlier_nights(evaluation, history, policy)
     return _of_night(evaluation, in_service=in_service).model_copy(
         update={
             "earlier": tuple(
                 EarlierNight(evaluation=night.id, items=paired(night.champion.items, night.candidate.items))
-                for night in earlier_nights(evaluation, history, policy)
+                for night in earlier
             ),
-            "budget": budget_of(evaluation, history),
+            "retained": retained(evaluation, [*earlier, evaluation]),
+            "rows": evaluation.rows,
+            "not_askable": evaluation.not_askable,
+            "budget": budget_of(evaluation, history, policy),
             "cost": CostReport(
                 answers=len(candidate.items),
                 tokens=candidate.tokens,
@@ -172,20 +179,35 @@ def earlier_nights(evaluation: Evaluation, history: Sequence[Evaluation], policy
     ]
 
 
-def budget_of(evaluation: Evaluation, history: Sequence[Evaluation]) -> Budget:
-    """Returns the quarter in which an evaluation's two models first met, and how many pairs met in it before.
+def budget_of(evaluation: Evaluation, history: Sequence[Evaluation], policy: Policy) -> Budget:
+    """Returns the quarter in which an evaluation's two models first met, how many pairs met in it before, and of how
+    many of those the candidate was shown to be better.
 
     A model that was evaluated against itself does not count.
     """
-    firsts: dict[tuple[str, str], tuple[str, str]] = {}
-    for one in (*history, evaluation):
+    met: dict[tuple[str, str], list[Evaluation]] = {}
+    for one in {one.id: one for one in (*history, evaluation)}.values():
         if one.candidate.weights != one.champion.weights:
-            key, at = _models(one), (one.created, one.id)
-            firsts[key] = min(firsts.get(key, at), at)
+            met.setdefault(_models(one), []).append(one)
+    firsts = {models: min((one.created, one.id) for one in nights) for models, nights in met.items()}
     own = firsts.pop(_models(evaluation), (evaluation.created, evaluation.id))
     quarter = quarter_of(own[0])
-    before = sum(first < own and quarter_of(first[0]) == quarter for first in firsts.values())
-    return Budget(quarter=quarter, before=before)
+    before = [models for models, first in firsts.items() if first < own and quarter_of(first[0]) == quarter]
+    rules = policy.rules_of(evidence_gate.GATE)
+    better = [models for models in before if odds_outcome(_counts(met[models]), 0, rules) is GateOutcome.PASSED]
+    return Budget(quarter=quarter, before=len(before), better=len(better))
+
+
+def _counts(nights: Sequence[Evaluation]) -> PairCounts:
+    """Counts gained and lost answers of a pair's evaluations; a repeated question counts each time."""
+    items = gained = lost = 0
+    for night in nights:
+        answers = {item.task: item.passed for item in night.champion.items}
+        for item in night.candidate.items:
+            was = answers.get(item.task)
+            if was is not None and item.passed is not None:
+                items, gained, lost = items + 1, gained + (item.passed > was), lost + (item.passed < was)
+    return PairCounts(items, gained, lost)
 
 
 def _models(evaluation: Evaluation) -> tuple[str, str]:
@@ -227,18 +249,3 @@ def aliases_on_rollback(*, in_service: str | None, previous: str | None) -> dict
 def _asked(results: ModelResults) -> str:
     """Returns one SHA-256 over a model's evaluation questions in the order asked, computed as for a sealed set."""
     return hashlib.sha256("\n".join(item.task for item in results.items).encode()).hexdigest()
-
-
-def paired(champion: Sequence[ItemResult], candidate: Sequence[ItemResult]) -> tuple[PairedItem, ...]:
-    """Pairs the champion's evaluation results with the candidate's, by question; a missing answer counts as lost."""
-    answers = {item.task: item.passed for item in candidate}
-    return tuple(
-        PairedItem(
-            task=item.task,
-            family=item.family,
-            champion_passed=item.passed,
-            candidate_passed=answers.get(item.task),
-            question=item.question,
-        )
-        for item in champion
-    )

@@ -24,7 +24,7 @@ from runtime.profile import BackendName
 
 
 class BrokerAwayError(RefusedError):
-    """The sandbox broker does not answer now; it may after a restart."""
+    """The sandbox broker does not answer now; it may after a restart, or when the machine is less busy."""
 
 
 def require_isolation(settings: Settings, policy: Policy | None = None) -> str:

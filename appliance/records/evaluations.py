@@ -14,6 +14,10 @@ CHAMPION_RUN, CANDIDATE_RUN = SAMPLED_RUNS = (0, 1)
 """Numbers of the sampled runs of an evaluation, which a decision counts; the two greedy runs follow."""
 
 
+ANCHOR_RUN = 6
+"""Run of the first anchor; further anchors follow in order of their digests."""
+
+
 class ItemResult(Record):
     task: str
     family: str
@@ -51,6 +55,14 @@ class Evaluation(Record):
     champion: ModelResults
     candidate_greedy: ModelResults
     champion_greedy: ModelResults
+    anchors: tuple[ModelResults, ...] = ()
+    """Sampled results of anchors other than these two models, each on the tasksets of which it is the anchor."""
+    anchored: dict[str, str] = Field(default_factory=dict)
+    """Digest of the anchor of each taskset that had one, or was asked."""
+    rows: dict[str, int] = Field(default_factory=dict)
+    """Number of sealed questions in existence, for asked tasksets of given questions."""
+    not_askable: dict[str, str] = Field(default_factory=dict)
+    """Tasksets with an anchor that could not be asked, each with the reason."""
     measurements: Measurements = Measurements()
     """Measurements beside the answers."""
     created: str

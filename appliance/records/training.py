@@ -52,8 +52,8 @@ class PassCount(Record):
     passed: int
     broken: int
     state: str = ""
-    """Sampler's view of the level when training ended, `at the edge`, `solved` or `too hard`; empty if difficulty was
-    not used."""
+    """Sampler's view of the level's topics when training ended: `at the edge`, `solved`, `too hard` or mixed; empty if
+    difficulty was not used."""
     groups: int = 0
     """Tasks of training steps, counted each time they were asked."""
     learned: int = 0

@@ -26,6 +26,8 @@ _INNER = "guard5c1be8f07d93"
 _CUT = "guard5c1be8f07d93cut"
 _BEHIND = "guard5c1be8f07d93behind"
 """Placeholder for a preceding mark: some tokenizers treat the start of a text differently."""
+LONG = 20_000
+"""Characters from which encoding must not hold up other threads."""
 _SPACE = "▁"
 """Space in SentencePiece vocabularies."""
 _MARKS = re.compile(f"({_OPEN}|{_CLOSE}|{_CUT})")
@@ -46,6 +48,14 @@ def guard(text: str) -> str:
 def unguarded(text: str) -> str:
     """Returns a text without the marks that `guard` put around text from outside."""
     return _MARKS.sub("", text)
+
+
+def _encoded(tokenizer: Tokenizer, text: str) -> list[int]:
+    """Encodes a text without special tokens. A long one goes through the library's batch, which lets other threads
+    run meanwhile."""
+    if len(text) < LONG:
+        return list(tokenizer.encode(text, add_special_tokens=False).ids)
+    return list(tokenizer.encode_batch([text], add_special_tokens=False)[0].ids)
 
 
 class GuardedTokenizer:
@@ -104,7 +114,7 @@ class GuardedTokenizer:
         if a format split a guarded part, since its origin is then unknown."""
         parts = _MARKS.split(text)
         if len(parts) == 1 and not behind:
-            return list(self.whole.encode(text, add_special_tokens=False).ids)
+            return _encoded(self.whole, text)
         ids: list[int] = []
         run = ""
         guarded = len(parts) > 1 and _begins_guarded(parts)
@@ -148,7 +158,7 @@ class GuardedTokenizer:
         ids: list[int] = []
         for piece in pieces:
             follows = behind or bool(ids)
-            ids += self._plain.encode(_BEHIND * follows + piece, add_special_tokens=False).ids[follows:]
+            ids += _encoded(self._plain, _BEHIND * follows + piece)[follows:]
         return ids
 
     def decode(self, ids: Any, *_arguments: Any, skip_special_tokens: bool = False, **_options: Any) -> str:

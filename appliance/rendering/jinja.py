@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, NoReturn
 
-from jinja2 import Template, TemplateError
+from jinja2 import Template, TemplateError, Undefined
 from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -47,7 +47,7 @@ class ChatTemplate:
         try:
             template = self._template if tools else self._toolless
             return template.render(
-                **self._given, messages=list(messages), tools=list(tools) or None, add_generation_prompt=open_turn
+                **self._given, messages=list(messages), tools=list(tools) or _NO_TOOLS, add_generation_prompt=open_turn
             )
         except RefusedByTemplate:
             raise
@@ -56,9 +56,23 @@ class ChatTemplate:
             raise RenderingError(f"its chat template failed: {why}", hint=SAY_IT) from error
 
 
+class _NoTools(Undefined):
+    """The tools of a conversation without any: templates ask `tools is defined`, `is not none` or `if tools`, and each
+    must answer that there are none."""
+
+    def __eq__(self, other: object) -> bool:
+        return other is None or super().__eq__(other)
+
+    __hash__ = Undefined.__hash__
+
+
+_NO_TOOLS = _NoTools(name="tools")
+
+
 def _compiled(source: str) -> Template:
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
     environment.filters["tojson"] = _as_json
+    environment.tests["none"] = lambda value: value is None or value is _NO_TOOLS
     environment.globals["raise_exception"] = _refuse
     if not re.search(r"strftime_now\s+is\s+(not\s+)?defined", source):
         environment.globals["strftime_now"] = _today

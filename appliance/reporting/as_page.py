@@ -61,8 +61,8 @@ def history_page(promotions: Sequence[PromotionView]) -> str:
         sorted(promotions, key=lambda made: made.at), history_pictures(promotions).values(), strict=True
     ):
         taken = f"<p class='bad'>{shown_text(f'taken back: {one.taken_back}')}</p>" if one.taken_back else ""
-        rows = [[f.family, str(f.items), str(f.gained), str(f.lost)] for f in one.families]
-        content = taken + drawn.svg() + table(["taskset", "items", "gained", "forgot"], rows)
+        rows = [[f.family, str(f.items), str(f.gained), str(f.lost), f.to_anchor] for f in one.families]
+        content = taken + drawn.svg() + table(["taskset", "items", "gained", "forgot", "to the best before"], rows)
         body.append(section(f"{one.at[:10]}: {one.candidate[:12]} after {one.champion[:12]}", content))
     return document("Gains and losses of promotions", "".join(body), shown_text(NOTE))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from appliance.client.gate_figures import change_in_words
 from appliance.client.messages import CycleDetail, RolloutDetail
 from appliance.client.nights import HeldOutNight
-from appliance.promotion.evidence import paired
+from appliance.promotion.anchors import paired
 from appliance.records.cycles import Cycle, Event
 from appliance.records.evaluations import Evaluation
 from policies.contract.decision import Decision, DecisionOutcome

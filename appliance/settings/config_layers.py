@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from appliance.text.printable import printable
 from common.errors import HintedError
 from common.plugins.allowed import VARIABLE
-from policies.toml_files import MOST_BYTES, TomlError, beginning, read_toml
+from common.toml_files import MOST_BYTES, TomlError, beginning, read_toml
 
 ETC = Path("/etc/assay")
 FILE = "config.toml"

@@ -21,6 +21,14 @@ class LockOwner(NamedTuple):
     purpose: str = ""
 
     @property
+    def stopped(self) -> bool:
+        """True if the process was stopped by a signal, and does nothing until it gets SIGCONT."""
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+        except (OSError, IndexError):
+            return False
+
+    @property
     def words(self) -> str:
         who = "another process" if self.pid is None else f"the process with pid {self.pid}"
         if self.purpose == DEMONSTRATION:

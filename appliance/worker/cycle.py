@@ -11,6 +11,7 @@ promoted meanwhile. Training and evaluation draw the same sealed set, or end.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -30,6 +31,14 @@ from appliance.records.training import Judged
 from appliance.rendering.renderer import RenderingError
 from appliance.settings.config_layers import ConfigError
 from appliance.system.clock import utc_now
+from appliance.worker.evaluation.anchors import (
+    OtherTasksets,
+    anchored_in,
+    answers_of_anchors,
+    others_with_anchor,
+    rows_of,
+    with_anchor,
+)
 from appliance.worker.evaluation.attest import write_attestation
 from appliance.worker.evaluation.evaluate import EvalRun, evaluate
 from appliance.worker.evaluation.measurements import CycleMeasurements
@@ -43,7 +52,7 @@ from curriculum.catalog import Catalog
 from curriculum.sealed import SealedSet, sealed_set
 from curriculum.seeds import derive
 from policies.contract.decision import DecisionOutcome
-from policies.gates import evidence
+from policies.gates import evidence, retention
 from policies.gates.evidence import asks_again
 
 
@@ -77,7 +86,7 @@ class CycleRun:
             catalog = catalog_in(self._context.data, self._recipe.tasksets)
             usable, without = self._usable(catalog, champion)
             held = self._ledger.checkpoint(again) if again else None
-            sealed = self._drawn(held, usable, catalog)
+            sealed = self._drawn(held, usable, self._others(catalog, usable, champion))
             more = {} if held is None else {"without what was trained in": held.cycle}
             self._ledger.put_sealed_set(sealed.digest, {**sealed.description, **more})
             start = {"start": champion} if champion else {}
@@ -139,7 +148,8 @@ class CycleRun:
         cannot be drawn again."""
         cycle, recipe, plan = self._cycle, self._recipe, self._progress.cycle.plan
         catalog, tasksets = catalog_in(self._context.data, recipe.tasksets), tuple(plan["tasksets"])
-        sealed = self._drawn(held, tasksets, catalog)
+        beside = self._others(catalog, tasksets, plan.get("start"))
+        catalog, sealed = beside.catalog, self._drawn(held, tasksets, beside)
         if sealed.digest != plan[SEALED]:
             raise ChangedExamError(
                 f"the sealed questions of {cycle.id} cannot be drawn again: a taskset changed since it began",
@@ -147,30 +157,45 @@ class CycleRun:
             )
         others = [one for one in self._ledger.cycles(NIGHTS + 1) if one.id != cycle.id][:NIGHTS]
         earlier = tuple(recent_questions(self._context.data, others, catalog))
-        setup = CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed, catalog, earlier)
+        setup = CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed, catalog, earlier, beside.not_askable)
         watched = [] if cycle.kind == "evaluation" else watched_in(setup, [one.recipe for one in self._stages])
         keep_questions(self._context.data, cycle.id, [*sealed.tasks, *watched])
         return setup
 
-    def _drawn(self, held: Checkpoint | None, tasksets: tuple[str, ...], catalog: Catalog) -> SealedSet:
-        """Draws the cycle's sealed questions. Excludes questions a re-evaluated candidate was trained on, and
-        near-copies of anything that was ever trained on."""
+    def _drawn(self, held: Checkpoint | None, tasksets: tuple[str, ...], beside: OtherTasksets) -> SealedSet:
+        """Draws the cycle's sealed questions, also of tasksets with an anchor that training does not use. Excludes
+        questions a re-evaluated candidate was trained on, and near-copies of anything that was ever trained on."""
+        asked = self._recipe.evaluation.sealed_items
         return sealed_set(
-            self._recipe.evaluation.sealed_items,
+            asked + min(asked, asked * len(beside.names) // len(tasksets)),
             derive("sealed", self._cycle.seed),
             exclude=frozenset() if held is None else trained_questions(self._ledger, held.cycle),
-            tasksets=tasksets,
-            catalog=catalog,
+            tasksets=(*tasksets, *beside.names),
+            catalog=beside.catalog,
             trained=trained_until(self._ledger, self._context.data, self._cycle.id),
         )
 
     def _usable(self, catalog: Catalog, champion: str | None) -> tuple[tuple[str, ...], dict[str, str]]:
         """Selects the recipe's tasksets whose answers this machine can check and whose tools the champion can call.
         Returns their names, and the reasons for the others."""
-        named, known = self._recipe.tasksets, self._ledger.checkpoint(champion) if champion else None
-        model = self._context.data / known.folder if known is not None else self._model_path
-        without = left_out(named, self._progress.cycle.plan.get("certified", {}), model, catalog)
+        named, certified = self._recipe.tasksets, self._progress.cycle.plan.get("certified", {})
+        without = left_out(named, certified, self._folder_of(champion), catalog)
         return tuple(name for name in catalog.tasksets if name in named and name not in without), without
+
+    def _others(self, catalog: Catalog, tasksets: Sequence[str], champion: str | None) -> OtherTasksets:
+        """Returns the tasksets with an anchor that training does not use; the same until the cycle ends."""
+        guarded = self._context.policy.gates.get(retention.GATE) is not None
+        known = with_anchor(self._ledger, self._cycle.id) if guarded else ()
+        names, certified = (
+            [name for name in known if name not in tasksets],
+            self._progress.cycle.plan.get("certified", {}),
+        )
+        return others_with_anchor(names, catalog, self._context.data, certified, self._folder_of(champion))
+
+    def _folder_of(self, champion: str | None) -> Path | None:
+        """Returns the folder of the model whose format decides what can be asked; None for the seedling's."""
+        known = self._ledger.checkpoint(champion) if champion else None
+        return self._context.data / known.folder if known is not None else self._model_path
 
     def _start(self, setup: CycleSetup) -> Checkpoint:
         """Returns the champion that training starts from: from the plan, the one in service, or a first model."""
@@ -299,6 +324,13 @@ class CycleRun:
             self._progress.say("evaluation", said, step=float(place), steps=float(len(runs)))
             self._progress.save()
         (theirs, their_rollouts), (ours, our_rollouts) = found[0], found.get(1, found[0])
+        asked = frozenset(task.taskset for task in setup.sealed.tasks)
+        anchored = anchored_in(self._ledger, champion.manifest, asked.union(with_anchor(self._ledger, self._cycle.id)))
+        anchors: tuple[ModelResults, ...] = ()
+        if candidate.manifest != champion.manifest:
+            there, say = frozenset({candidate.manifest, champion.manifest}), partial(self._progress.say, "anchor")
+            anchors = answers_of_anchors(anchored, there, setup, self._context, say)
+            self._progress.save()
         measurements = CycleMeasurements(setup, self._context, lambda text: self._progress.say("selftest", text))
         measured = measurements.measure(candidate, champion, our_rollouts, their_rollouts)
         self._progress.save()
@@ -310,6 +342,10 @@ class CycleRun:
             candidate=ours,
             champion_greedy=found[2][0],
             candidate_greedy=found.get(3, found[2])[0],
+            anchors=anchors,
+            anchored=anchored,
+            rows=rows_of(setup),
+            not_askable={**setup.not_askable},
             measurements=measured,
             created=utc_now(),
             policy=self._context.policy.digest,

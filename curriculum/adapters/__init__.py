@@ -2,7 +2,8 @@
 
 Invariants: the appliance never imports any of these packages. They are installed once (`assay curriculum adapter
 install NAME`), for guests alone, in the exact versions that a file beside this one lists. An adapter that takes an
-owner's package has a package set for each: the same versions plus that package's files.
+owner's package has a package set for each: the same versions plus that package's files or, if the package declares
+requirements, a lock of these with all dependencies (`installing.py`).
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ from typing import NamedTuple
 from common.plugins.table import OpenTable
 from curriculum.contract.errors import CurriculumError
 from runtime.model import FrozenModel
-from runtime.package_sets import installed_names, set_named
+from runtime.package_sets import has_programs, installed_names, set_folder, set_named
 from runtime.profile import PackageSet
 
 TASKS = "tasks.jsonl"
+OWNED_SECONDS = 60.0
+"""Time limit per call of a world with an owner's package, in seconds: peers' servers import much when they start."""
+NODE_MIB = 768
+"""Memory that a server on Node.js needs, in MiB: V8 reserves address space."""
 STAND_IN = b"""def __getattr__(name):
     raise ImportError(f"{__name__} is not installed: there is no wheel of it")
 """
@@ -40,6 +45,10 @@ class Adapter(NamedTuple):
     """True if the environments come from a package that the owner names."""
     tasks_given: bool = False
     """True if the owner also gives the tasks. In a package they are in `TASKS`, which no guest gets."""
+    core: tuple[str, ...] = ()
+    """Distributions of which an owner's package needs one; the first is added unless it requires one itself."""
+    needs: tuple[str, ...] = ()
+    """Requirements of the adapter's own program in a guest."""
     versions: tuple[str, ...] = ()
     """`pins` of an adapter from outside; built-in ones have a file."""
 
@@ -59,7 +68,14 @@ class Adapter(NamedTuple):
     def installed(self, package: str = "") -> PackageSet | None:
         """Returns the adapter's package set for a sandbox; None if it is not installed on this machine."""
         digest = set_named(self.set_name(package))
-        return PackageSet(digest=digest, preload=self.imports, memory_mib=self.memory_mib) if digest else None
+        if not digest:
+            return None
+        if not package:
+            return PackageSet(digest=digest, preload=self.imports, memory_mib=self.memory_mib)
+        folder = set_folder(digest)
+        preload = tuple(name for name in self.imports if _has_module(folder, name))
+        memory = max(self.memory_mib, NODE_MIB if has_programs(folder) else 0)
+        return PackageSet(digest=digest, preload=preload, memory_mib=memory, call_seconds=OWNED_SECONDS)
 
     def missing(self, package: str = "") -> str:
         """Returns the reason why the adapter cannot be used here; empty if it can."""
@@ -68,7 +84,7 @@ class Adapter(NamedTuple):
         if package:
             return (
                 f"package {package} is not installed: "
-                f"run `assay curriculum adapter install {self.name} --package FOLDER`"
+                f"run `assay curriculum adapter install {self.name} --package PLACE`"
             )
         return f"its guests' packages are not installed: run `assay curriculum adapter install {self.name}`"
 
@@ -76,6 +92,11 @@ class Adapter(NamedTuple):
     def stand_in_files(self) -> Mapping[str, bytes]:
         """Source files of the adapter's placeholder modules, by path in the package set."""
         return {f"{name}.py": STAND_IN for name in self.stand_ins}
+
+
+def _has_module(folder: Path, name: str) -> bool:
+    path = folder / name.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").is_file()
 
 
 _ROWS = (
@@ -104,6 +125,8 @@ _ROWS = (
         160,
         94,
         takes_package=True,
+        core=("openenv-core", "openenv"),
+        needs=("uvicorn", "websockets"),
     ),
     Adapter(
         "verifiers",
@@ -112,6 +135,7 @@ _ROWS = (
         320,
         327,
         takes_package=True,
+        core=("verifiers",),
     ),
 )
 ADAPTERS: OpenTable[Adapter] = OpenTable("adapters", {row.name: row for row in _ROWS})

@@ -75,7 +75,7 @@ def made_by(catalog: Catalog, name: str, *, each: int = EACH) -> str:
             except ExhaustedError:
                 continue
             task = catalog.task_of(draft, name, level, seed)
-            made.append(task.model_dump(mode="json", exclude=None if draft.world else {"world"}))
+            made.append(task.model_dump(mode="json", exclude={"topic"} if draft.world else {"topic", "world"}))
     if isinstance(taskset, RunsPackages) and taskset.packages:
         made.append({"packages": list(taskset.packages)})
     digest = hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:12]

@@ -3,9 +3,13 @@
 The agents: *null* gives the taskset's own null answers; *empty* an empty answer; *echo* the question; *random* the
 answer of another task of the same level; *hack* claims success, admits ignorance, repeats all numbers of the question,
 or names its topic. Each answers every task of every level. If a level has few different answers, a guess is often
-right: the agent is then held to that chance instead of 2 %, and the report says so. If most tasks of a level have the
-same answer, the check cannot detect work, which is a fault. A rate is above its bar if the lower end of its 95 %
-interval (Wilson) is.
+right: the agent is then held to that chance instead of 2 %, and the report says so. A rate is above its bar if the
+lower end of its 95 % interval (Wilson) is.
+
+A generated taskset is also counted by topic and level, over further drafts that are not judged: if one answer is right
+in more than a quarter of a topic, the check cannot detect work; and if questions repeat as they would among fewer than
+`FEWEST`, a topic has too few for three splits. Agents are held to their bar in each topic, too. An owner's rows only
+have no answer in common for most of a level.
 """
 
 from __future__ import annotations
@@ -29,8 +33,11 @@ from verifiers.selftest.cases import CLAIMS, SAYS_NOTHING
 SEEDS = 50
 MOST = 0.02
 """Highest pass rate allowed for an agent that does no work."""
-MOST_ALIKE = 2 / 3
-"""Share of a level's tasks that may have the same answer, by the interval's lower end."""
+MOST_ALIKE, MOST_ROWS_ALIKE = 1 / 4, 2 / 3
+"""Share of a topic's generated tasks that may have the same answer at one level, and of a level's rows of an owner, by
+the interval's lower end."""
+DRAWN, FEWEST = 100, 300
+"""Drafts per topic and level whose keys and answers are counted, and fewest different questions that a topic has."""
 REFERENCE = "reference"
 NULL, EMPTY, ECHO, RANDOM, HACK = "null", "empty", "echo", "random", "hack"
 GUESSES = (NULL, RANDOM)
@@ -47,12 +54,14 @@ def certify(
     judge: Judge,
     *,
     seeds: int = SEEDS,
+    drawn: int = DRAWN,
     elsewhere: Callable[[], str] | None = None,
     worlds: Callable[[Sequence[TaskDraft]], list[str]] | None = None,
     say: Callable[[str], object] = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Certificate:
-    """Certifies a taskset. `judge` decides (spec, answer) pairs; `elsewhere` returns `made_by` of another process;
+    """Certifies a taskset. `judge` decides (spec, answer) pairs, of `seeds` tasks a level; `drawn` tasks of each topic
+    and level are counted, which costs no verdict; `elsewhere` returns `made_by` of another process;
     `worlds` tests the worlds of some drafts and returns faults. Raises UnknownTasksetError, and CurriculumError if
     nothing can be checked here."""
     taskset, started = catalog.named(name), clock()
@@ -65,6 +74,7 @@ def certify(
         faults.append(f"another process makes different tasks from the same seeds: {other} instead of {made}")
     worst: dict[str, AgentRate] = {}
     tasks, some, without = 0, [], []
+    finite, topics = isinstance(taskset, Finite), _Topics(taskset)
     for level in range(taskset.level_count):
         say(f"{name}: level {level} of {taskset.level_count}")
         drafts = drafts_of(catalog, name, level, seeds)
@@ -76,7 +86,7 @@ def certify(
         if all(scored_elsewhere(draft.spec) for draft in drafts):
             faults += [ONLY_FOREIGN] if ONLY_FOREIGN not in faults else []
             continue
-        for agent, found in rates(taskset, drafts, judge, Random(level)).items():
+        for agent, found in rates(taskset, drafts, judge, Random(level), topics.judged).items():
             if isinstance(found, str):
                 faults.append(f"level {level}: {found}")
                 continue
@@ -85,13 +95,16 @@ def certify(
             before = worst.get(agent)
             worse = before is None or (found.rate < before.rate if agent == REFERENCE else found.rate > before.rate)
             worst[agent] = found if worse else worst[agent]
-        if _low(alike := _alike(drafts), len(drafts)) > MOST_ALIKE:
+        if not finite:
+            faults += topics.counted(level, drafts_of(catalog, name, level, drawn * len(taskset.topics)))
+        elif _low(alike := _alike(drafts), len(drafts)) > MOST_ROWS_ALIKE:
             faults.append(
                 f"level {level}: {alike} of {len(drafts)} tasks have the same answer, so it passes without work"
             )
+    faults += [] if finite else topics.faults()
     if not tasks:
         faults.append("no level has a task")
-    elif not isinstance(taskset, Finite):  # a finite taskset may lack rows of a level
+    elif not finite:  # a finite taskset may lack rows of a level
         faults += [f"level {level} has no task" for level in without]
     if worlds is not None:
         faults += worlds(some)
@@ -104,6 +117,54 @@ def certify(
         faults=tuple(faults),
         seconds=round(clock() - started, 3),
     )
+
+
+class _Topics:
+    """Counts of a generated taskset's tasks, questions and answers by topic."""
+
+    def __init__(self, taskset: Taskset) -> None:
+        self._nulls = len(taskset.null_answers)
+        self._chance: dict[str, float] = {}
+        """Highest share of one answer at any level."""
+        self._results: dict[tuple[str, str], list[bool]] = {}
+
+    def judged(self, agent: str, topic: str, passed: bool) -> None:
+        self._results.setdefault((agent, topic), []).append(passed)
+
+    def counted(self, level: int, drafts: Sequence[TaskDraft]) -> list[str]:
+        """Counts the drafts of one level; returns the faults of its topics, in sentences."""
+        by_topic: dict[str, list[TaskDraft]] = {}
+        for draft in drafts:
+            by_topic.setdefault(draft.topic, []).append(draft)
+        faults = []
+        for topic, some in by_topic.items():
+            answer, alike = Counter(draft.answer for draft in some).most_common(1)[0]
+            self._chance[topic] = max(self._chance.get(topic, 0.0), alike / len(some))
+            if _low(alike, len(some)) > MOST_ALIKE:
+                faults.append(
+                    f"level {level}, topic {topic}: {alike} of {len(some)} tasks have the answer {answer[:40]!r}, so it"
+                    " passes without work"
+                )
+            repeated = sum(times * (times - 1) // 2 for times in Counter(draft.key for draft in some).values())
+            expected = len(some) * (len(some) - 1) / 2 / FEWEST
+            if repeated > expected + 3 * math.sqrt(expected):
+                faults.append(
+                    f"level {level}, topic {topic}: about {expected * FEWEST / repeated:.0f} different questions, which"
+                    f" are too few for three splits (at least {FEWEST})"
+                )
+        return faults
+
+    def faults(self) -> list[str]:
+        """Returns the agents that pass a topic without work, over all levels, in sentences."""
+        found = []
+        for (agent, topic), results in self._results.items():
+            guesses = {NULL: self._nulls, RANDOM: 1}.get(agent, 0)
+            bar = max(MOST, guesses * self._chance.get(topic, 0.0))
+            if agent != REFERENCE and _low(sum(results), len(results)) > bar:
+                found.append(
+                    f"topic {topic}: the agent {agent!r} passes {sum(results)} of {len(results)}, more than {bar:.1%}"
+                )
+        return found
 
 
 def drafts_of(catalog: Catalog, name: str, level: int, seeds: int) -> list[TaskDraft]:
@@ -124,9 +185,16 @@ def scored_elsewhere(spec: Spec) -> bool:
     return isinstance(spec, FilesSpec) and spec.only_foreign
 
 
-def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Random) -> dict[str, AgentRate | str]:
+def rates(
+    taskset: Taskset,
+    drafts: Sequence[TaskDraft],
+    judge: Judge,
+    rng: Random,
+    judged: Callable[[str, str, bool], object] = lambda agent, topic, passed: None,
+) -> dict[str, AgentRate | str]:
     """Returns the pass rates of the reference answers, and of agents without work, on one level's drafts. If a check is
-    invalid or fails to run, returns only its agent, with a sentence."""
+    invalid or fails to run, returns only its agent, with a sentence. `judged` is called with each agent, topic and
+    result."""
     answers = {agent: [agent_answers(agent, taskset, draft, drafts, rng) for draft in drafts] for agent in AGENTS}
     asked = [
         (agent, place, draft.spec, answer)
@@ -143,6 +211,9 @@ def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Rand
             return {agent: f"the check of {drafts[place].key[:80]!r} failed to run: {verdict.reason}"}
         if verdict.passed:
             passed[agent].add(place)
+    for agent, places in passed.items():
+        for place, draft in enumerate(drafts):
+            judged(agent, draft.topic, place in places)
     chance = commonest(drafts)
     return {
         agent: AgentRate(

@@ -1,6 +1,7 @@
 """Tests an environment's worlds: identical at first, isolated from each other, intact after hostile calls.
 
-Invariants: a world that leaks, hangs or breaks is a sentence in the report, never an exception.
+Invariants: a world that leaks, hangs or breaks is a sentence in the report, never an exception. Errors of the machine
+are exceptions: they are no finding about the world.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from curriculum.contract.environment import Environment
 from curriculum.contract.taskset import TaskDraft
 from curriculum.worlds.tool_schema import BYTES
 from curriculum.worlds.world import World
-from runtime.errors import SandboxError
+from runtime.errors import MACHINE_ERRORS, SandboxError
 from runtime.sandbox import SessionPool
 
 AT_ONCE = 8
@@ -54,6 +55,8 @@ def _tried(draft: TaskDraft, environment: Environment, pool: SessionPool) -> lis
         if [world.digest() for world in others] != digests[1:]:
             return [f"{what} changes when another world is called"]
         return []
+    except MACHINE_ERRORS:
+        raise
     except SandboxError as error:
         return [f"{what} broke: {error}"]
     finally:

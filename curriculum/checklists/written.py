@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from common import strict_json
+from common.bounded_models import first_fault
 from common.strict_json import Bounds, NotJsonError
 from curriculum.checklists.instructions import listed_spec
 from curriculum.contract.errors import CurriculumError
@@ -24,7 +25,6 @@ from verifiers.checklists.spec import ChecklistSpec, CitedSource, HardItem, Item
 from verifiers.checklists.words.characters import visible
 from verifiers.checklists.words.claims import is_claim
 from verifiers.contract.errors import SpecError
-from verifiers.contract.spec_data import first_fault
 from verifiers.contract.text import escaped
 
 MOST_CHARACTERS = 20_000
@@ -151,7 +151,7 @@ def _item(raw: Any, name: str, sources: Sequence[CitedSource]) -> Any:
     try:
         item = ITEM.validate_python({"name": name, **raw}, strict=False)
     except ValidationError as error:
-        raise ValueError(first_fault(error)) from error
+        raise ValueError(str(first_fault(error))) from error
     read = item.model_dump(exclude={"name", "weight"}).values()  # after validation: "9" becomes a number
     if any(isinstance(value, int | float) and not abs(value) <= most for value in read):
         raise ValueError(f"it asks for more than {most}")

@@ -42,6 +42,8 @@ class Task(FrozenModel):
     level: int = Field(ge=0)
     seed: int
     split: Split
+    topic: str = ""
+    """Topic of the taskset, by which the difficulty is observed. Not part of the question."""
     messages: tuple[TaskMessage, ...] = Field(min_length=1)
     spec: Spec
     """Check of the answer. Never shown to the agent."""

@@ -91,6 +91,14 @@ class Demonstrates(Protocol):
 
 
 @runtime_checkable
+class DrawsTopic(Protocol):
+    """Taskset whose topic is known before the item is made, so that items of one topic are found quickly."""
+
+    def topic_of(self, rng: Random) -> str:
+        """Returns the topic that `draft` draws first from this generator."""
+
+
+@runtime_checkable
 class Described(Protocol):
     """Taskset that describes itself. Others are described by the first paragraph of their module."""
 

@@ -70,10 +70,13 @@ class TopicTaskset:
     def topics(self) -> Sequence[str]:
         return tuple(self.makers)
 
+    def topic_of(self, rng: Random) -> str:
+        return rng.choice(self.topics)
+
     def draft(self, level: int, rng: Random) -> TaskDraft:
         """Makes one item of that level, its topic drawn uniformly. Raises LevelError for an unknown level."""
         require_level(self, level)
-        topic = rng.choice(self.topics)
+        topic = self.topic_of(rng)
         item = self.makers[topic](level, rng)
         return TaskDraft(
             topic=topic,

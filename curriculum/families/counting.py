@@ -1,6 +1,6 @@
 """Asks in how many ways some can be chosen of many.
 
-Levels raise both numbers. Even the easiest level has over a hundred different items, so that no answer stands out.
+Levels raise both numbers. Even the easiest level has over four hundred different items, enough for three splits.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from curriculum.families.phrased import Operation, PhrasedTaskset, Question
 
 COUNTING = PhrasedTaskset(
     name="counting",
-    version=1,
+    version=2,
     null_answers=("210",),
-    levels=({"of": 50, "chosen": 4}, {"of": 50, "chosen": 5}, {"of": 60, "chosen": 6}),
+    levels=({"of": 99, "chosen": 6}, {"of": 120, "chosen": 6}, {"of": 150, "chosen": 7}),
     questions=(
         Question(
             Operation(

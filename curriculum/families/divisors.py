@@ -34,9 +34,13 @@ def sum_of_divisors(number: int) -> int:
 
 DIVISORS = PhrasedTaskset(
     name="divisors",
-    version=1,
+    version=2,
     null_answers=("60",),
-    levels=({"number": 199, "multiple": 39}, {"number": 499, "multiple": 69}, {"number": 999, "multiple": 99}),
+    levels=(
+        {"number": 299, "multiple": 39, "whole": 699},
+        {"number": 499, "multiple": 69, "whole": 1499},
+        {"number": 999, "multiple": 99, "whole": 4999},
+    ),
     questions=(
         Question(
             Operation(
@@ -61,7 +65,7 @@ DIVISORS = PhrasedTaskset(
                 ("print(sum(divisors({a})))", "print(divisors({a}))"),
             ),
             ("sum of all divisors of {a}?", "what do the divisors of {a} add up to?"),
-            lambda level, rng: (rng.randint(6, level["number"]),),
+            lambda level, rng: (rng.randint(6, level["whole"]),),
             sum_of_divisors,
         ),
     ),

@@ -84,6 +84,9 @@ class PhrasedTaskset:
     def topics(self) -> Sequence[str]:
         return tuple(question.operation.name for question in self.questions)
 
+    def topic_of(self, rng: Random) -> str:
+        return rng.choice(self.questions).operation.name
+
     def draft(self, level: int, rng: Random) -> PhrasedDraft:
         """Makes one calculator question, its operation drawn uniformly. Raises LevelError for an unknown level."""
         require_level(self, level)
@@ -95,9 +98,7 @@ class PhrasedTaskset:
             topic=topic,
             key=f"{topic}:{','.join(map(str, numbers))}",
             messages=asked(fill(rng.choice(question.phrases), numbers)),
-            spec=ExactSpec(expected=answer)
-            if isinstance(answer, str)
-            else AnswerSpec(notation="digits", expected=str(answer)),
+            spec=ExactSpec(expected=answer) if isinstance(answer, str) else AnswerSpec(expected=str(answer)),
             answer=str(answer),
             numbers=numbers,
         )

@@ -11,9 +11,9 @@ from curriculum.families.phrased import Operation, PhrasedTaskset, Question
 
 SEQUENCES = PhrasedTaskset(
     name="sequences",
-    version=1,
+    version=2,
     null_answers=("96",),
-    levels=({"last": 199, "square": 9_999}, {"last": 499, "square": 39_999}, {"last": 999, "square": 99_999}),
+    levels=({"last": 699, "square": 9_999}, {"last": 1_499, "square": 39_999}, {"last": 4_999, "square": 99_999}),
     questions=(
         Question(
             Operation("sum_to", "print(sum(range({a}+1)))", ("print(sum({a}))", "print(tri({a}))")),

@@ -25,7 +25,7 @@ from curriculum.foreign.making import CALLER, LeftOut
 from curriculum.own.columns import RowError, question_of, row_of
 from curriculum.own.rows import QUESTION_CHARS, OwnRow
 from curriculum.worlds.world import World
-from runtime.errors import InfrastructureError
+from runtime.errors import MACHINE_ERRORS, InfrastructureError
 from runtime.model import FrozenModel
 from runtime.sandbox import Priority, SessionPool
 
@@ -156,6 +156,8 @@ def _listed(pool: SessionPool, package: str, arguments: tuple[str, ...]) -> Serv
         first, second = (_ask(pool, package, arguments) for _ in range(2))
     except CurriculumError as error:
         return f"{error}{f': {error.hint}' if error.hint else ''}"
+    except MACHINE_ERRORS:
+        raise
     except InfrastructureError as error:
         return str(error)
     return first if first == second else "the server lists different tools the second time"

@@ -21,6 +21,7 @@ from curriculum.environments.foreign import (
     FOREIGN,
     FOREIGN_SPEC,
     MOST_ITEMS,
+    USE_TOOL,
     ForeignEnvironment,
     ForeignItem,
     ForeignSetup,
@@ -85,7 +86,7 @@ RATIONAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40}|/[1-9][0-9]{0,39})?", re.ASC
 LINE = re.compile(r"[^\x00-\x1f\x7f]{1,400}")
 
 _FORMS: dict[OwnCheck, tuple[re.Pattern[str], Callable[[str], Spec]]] = {
-    OwnCheck.INTEGER: (INTEGER, lambda answer: AnswerSpec(notation="digits", expected=answer)),
+    OwnCheck.INTEGER: (INTEGER, lambda answer: AnswerSpec(expected=answer)),
     OwnCheck.RATIONAL: (RATIONAL, lambda answer: AnswerSpec(expected=answer)),
     OwnCheck.TEXT: (LINE, lambda answer: ExactSpec(expected=answer)),
 }
@@ -106,6 +107,8 @@ CALLER = "adapter"
 LICENCES = {"reasoning_gym": "Apache-2.0"}
 TURNS = {"reasoning_gym": 1, "openenv": 30, "verifiers": 1}
 """Calls per task, besides Python."""
+TOOL_TURNS = 12
+"""Calls per task with tools of its own."""
 HOW = {
     "reasoning_gym": "\n\nGive the answer, in the form that is asked for and nothing else, by the tool `give_answer`.",
     "verifiers": "\n\nGive your final answer by the tool `give_answer`.",
@@ -120,6 +123,8 @@ class MadeItem(FrozenModel):
     question: str = Field(min_length=1, max_length=QUESTION_CHARS)
     answer: str = Field(max_length=ANSWER_CHARS)
     asked: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
+    tools: bool = False
+    """True if the item has tools of its own, which `use_tool` calls."""
 
 
 class LeftOut(NamedTuple):
@@ -248,8 +253,8 @@ def _row(
         origin=origin,
         environment=environment.name,
         world=world.model_dump(mode="json"),
-        tools=tuple(tool.name for tool in environment.plays),
-        turns=TURNS[environment.name],
+        tools=tuple(tool.name for tool in environment.plays if item.tools or tool is not USE_TOOL),
+        turns=TOOL_TURNS if item.tools else TURNS[environment.name],
     )
 
 

@@ -13,7 +13,6 @@ example. Anything else is refused, because its code would run beside the submiss
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Mapping
 from datetime import date, time
@@ -24,16 +23,20 @@ from typing import Any, Literal
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from common import strict_json
+from common.bounded_models import first_fault
+from common.strict_json import Bounds, NotJsonError
 from curriculum.contract.errors import CurriculumError
 from curriculum.own.rows import QUESTION_CHARS, OwnRow
 from verifiers.contract.kinds import AnswerForm
-from verifiers.contract.spec_data import first_fault
 from verifiers.registry.spec import SPEC, Spec
 
 CANDIDATE = "candidate"
 """Name of the function in HumanEval's `check(candidate)`."""
 MOST_TESTS = 500
 MOST_CHARS = 1_000_000
+CELL = Bounds(16 << 20, depth=500)
+"""Bounds of JSON in a table's cell."""
 _MAY_NOT_RUN = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
 
 
@@ -225,6 +228,8 @@ def last_box(text: str) -> str:
 
 def _plain(text: str) -> str:
     text = text.strip().removeprefix("$").removesuffix("$").strip()
+    if not text.strip(" ,.;:"):
+        raise RowError(f"its final answer is only punctuation ({text!a})")
     return text.replace(",", "") if _GROUPED.fullmatch(text) else text
 
 
@@ -308,7 +313,9 @@ def _data(value: Any) -> Any:
     """Parses a table cell's value if it is JSON in a string; returns any other value unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
+            return strict_json.read(value, CELL)
+        except NotJsonError as error:
+            if error.other:
+                return value
+            raise RowError(f"a cell with JSON is unusable: {error}") from None
     return value

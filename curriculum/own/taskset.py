@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
+from common.bounded_models import InvalidInputError, read_model
+from common.strict_json import Bounds, NotJsonError
 from curriculum.catalog import Catalog
 from curriculum.contract.environment import NeedsPackages
 from curriculum.contract.errors import CurriculumError, ExhaustedError
@@ -24,6 +26,7 @@ from curriculum.contract.task import Split, asked
 from curriculum.contract.taskset import TaskDraft, require_level
 from curriculum.contract.topics import IMPOSSIBLE, never_met
 from curriculum.environments import ENVIRONMENTS
+from curriculum.environments.terminal.environment import CONTAINER
 from curriculum.names import NAME, OWN
 from curriculum.own.rows import LEVELS, OwnRow
 from runtime.model import FrozenModel
@@ -89,6 +92,7 @@ def _runs(spec: ProgramSpec) -> Iterator[Run]:
 MOST_ROWS = 100_000
 MOST_BYTES = 64 << 20
 """Size limit of a stored taskset, in bytes."""
+BOUNDS = Bounds(MOST_BYTES, values=20 * MOST_ROWS, containers=4 * MOST_ROWS)
 FORM_ROWS = 5_000
 """Rows from which forms are detected: text that few of them share is not a form."""
 
@@ -225,7 +229,8 @@ class OwnTaskset:
         found: dict[tuple[str, str], OwnRow] = {}
         for row in self.content.rows:
             if row.environment != "python":
-                found.setdefault((row.environment, str(row.world.get("package", ""))), row)
+                named = str(row.world.get("package", row.world.get("packages", "")))
+                found.setdefault((row.environment, named), row)
         return list(found.values())
 
 
@@ -248,7 +253,8 @@ def _world_missing(row: OwnRow) -> str:
     if why := environment.missing():
         return why
     if isinstance(environment, NeedsPackages) and environment.packages(row.world) is None:
-        return f"the packages of its {environment.name} world are not installed: run `assay curriculum adapter ls`"
+        again = "add its folders again" if row.environment == CONTAINER.name else "run `assay curriculum adapter ls`"
+        return f"the packages of its {environment.name} world are not installed: {again}"
     return ""
 
 
@@ -256,11 +262,9 @@ def own_taskset(text: bytes, name: str) -> OwnTaskset:
     """Reads an owner's taskset from its stored file. Raises CurriculumError if it is invalid or was changed."""
     hint = f"remove it (`assay curriculum rm own/{name}`) and add its problems again"
     try:
-        content = OwnContent.model_validate_json(text)
-    except ValidationError as error:
-        raise CurriculumError(
-            f"own/{name} cannot be read: its file has {error.error_count()} faults", hint=hint
-        ) from None
+        content = read_model(OwnContent, text, BOUNDS)
+    except (NotJsonError, InvalidInputError) as error:
+        raise CurriculumError(f"own/{name} cannot be read: {error}", hint=hint) from None
     if (content.name, content.digest) != (name, content.rows_digest()):
         raise CurriculumError(f"the rows of own/{name} were changed after they were added", hint=hint)
     return OwnTaskset(content)

@@ -75,7 +75,7 @@ class CalculatorProposals:
 def _spec(answer: str) -> Spec:
     """Returns the spec that checks a calculator answer: integers as numbers, numerals in another base as text."""
     if re.fullmatch(r"-?\d{1,100}", answer):
-        return AnswerSpec(notation="digits", expected=answer)
+        return AnswerSpec(expected=answer)
     return ExactSpec(expected=answer)
 
 

@@ -6,8 +6,8 @@ estimated Jaccard similarity, and the bands only select candidate pairs.
 Remembers proposals, so that none counts twice.
 
 Invariants: the memory is a function of the recorded proposed tasks, in any order, so it is rebuilt from the ledger
-after a restart. Exact keys identify a question independent of names; near-duplicates are also searched among the
-contents of fenced blocks (programs, puzzles, statements).
+after a restart. Exact keys identify a question independent of names, and a program by its results on fixed inputs;
+near-duplicates are also searched among the contents of fenced blocks (programs, puzzles, statements).
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ class NoveltyMemory:
 
     def __init__(self, tasks: Iterable[Task] = (), threshold: float = THRESHOLD) -> None:
         self._keys: set[str] = set()
+        self._behaviours: set[str] = set()
         self._near = NearDuplicates(threshold)
         for task in tasks:
             self.add(task)
@@ -97,6 +98,7 @@ class NoveltyMemory:
         """Remembers a proposed task; ignores tasks that no model proposed."""
         if is_proposed(task) and task.key not in self._keys:
             self._keys.add(task.key)
+            self._behaviours.add(behaviour_in(task.key))
             self._near.add(task.key, substance(task))
 
     def require_new(self, made: ProvenTask) -> float:
@@ -104,10 +106,19 @@ class NoveltyMemory:
         proposed before or is a near-duplicate."""
         if made.task.key in self._keys:
             raise RefusedProposal(Reason.KNOWN, "it was proposed before")
+        if (behaviour := behaviour_in(made.task.key)) and behaviour in self._behaviours:
+            raise RefusedProposal(Reason.KNOWN, "a program with the same results was proposed before")
         similarity = self._near.similarity(substance(made.task))
         if similarity >= self._near.threshold:
             raise RefusedProposal(Reason.NEAR, f"{similarity:.2f} alike to one before")
         return similarity
+
+
+def behaviour_in(key: str) -> str:
+    """Returns the kind and the behaviour that the key of a proposed program names; empty for other kinds."""
+    kind, _, rest = key.partition(":")
+    behaviour, named, _ = rest.partition(":")
+    return f"{kind}:{behaviour}" if named else ""
 
 
 def substance(task: Task) -> str:

@@ -7,7 +7,7 @@
 Invariants: outputs are results of two runs in fresh processes; the proposer supplies none. A program that does no work
 is refused by its results for inputs near its own. The program verifier runs an abduction's answer in a sandbox that no
 submission reaches; the program is defined anew for each answer, in its own namespace, so it neither changes the judge
-nor keeps anything between answers.
+nor keeps anything between answers. Keys name a program's behaviour (`curriculum.proposing.behaviour`), not its text.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from random import Random
 from typing import Literal
 
 from curriculum.contract.task import Task, asked
+from curriculum.proposing.behaviour import behaviour_of, inputs_of, is_one_operation
 from curriculum.proposing.execution import Execution, ProgramCall, call_label, calls_label, canonical, values_of
 from curriculum.proposing.kind import Provers, checked, examples_of, prompt
 from curriculum.proposing.labels import ProposedQuestion, ProvenLabel, ProvenTask, statement_digest
@@ -151,26 +152,33 @@ class ProgramProposals:
         program = screened(found["python"])
         if self.name == "induction":
             return _induction(program, found["input"], provers)
-        execution = _worked(program, canonical(found["input"]), provers)
+        execution, behaviour = _worked(program, canonical(found["input"]), provers)
         label = call_label(execution)
-        return (_deduction if self.name == "deduction" else _abduction)(execution, label, provers)
+        return (_deduction if self.name == "deduction" else _abduction)(execution, behaviour, label, provers)
 
 
-def _worked(program: ScreenedProgram, call: str, provers: Provers) -> Execution:
-    """Runs a proposed program on its input and on variants of it. Raises RefusedProposal if it does no work."""
-    near = probes(call)
-    execution = provers.executor.run(program, [call, *(one for _, one in near)])
-    own, *others = execution.results
+def _worked(program: ScreenedProgram, call: str, provers: Provers) -> tuple[Execution, str]:
+    """Runs a proposed program on its input, on variants of it and on fixed inputs; returns its behaviour, too. Raises
+    RefusedProposal if it does no work."""
+    near, fixed = probes(call), inputs_of(call)
+    calls = [call, *(one for _, one in near)]
+    try:
+        execution = provers.executor.run(program, [*calls, *fixed])
+    except RefusedProposal:  # a fixed input may take too long, or have a result that is too large
+        execution, fixed = provers.executor.run(program, calls), []
+    own, *others = execution.results[: len(calls)]
     found = [(place, one, ran) for (place, one), ran in zip(near, others, strict=True)]
     require_work(program, call, own, found)
-    return execution
+    if is_one_operation(execution.calls, execution.results):
+        raise RefusedProposal(Reason.TRIVIAL, "one operation gives the same results")
+    return execution, behaviour_of(fixed, execution.results[len(calls) :]) or program.key
 
 
-def _key(mode: Mode, program: ScreenedProgram, *calls: str) -> str:
-    return f"{mode}:{statement_digest(program.key, *calls)}"
+def _key(mode: Mode, behaviour: str, *calls: str) -> str:
+    return f"{mode}:{behaviour}:{statement_digest(*calls)}"
 
 
-def _deduction(execution: Execution, label: ProvenLabel, provers: Provers) -> ProvenTask:
+def _deduction(execution: Execution, behaviour: str, label: ProvenLabel, provers: Provers) -> ProvenTask:
     program, call = execution.program, execution.calls[0]
     if label.answer in ("True", "False", "None", "0", "1", "[]", "()", "{}", "''"):
         raise RefusedProposal(Reason.UNCHECKABLE, "a result that is quickly guessed")
@@ -183,7 +191,7 @@ def _deduction(execution: Execution, label: ProvenLabel, provers: Provers) -> Pr
     question = ProposedQuestion(
         kind="deduction",
         of=label.of,
-        key=_key("deduction", program, call),
+        key=_key("deduction", behaviour, call),
         messages=asked(text),
         specify=lambda answer: ExactSpec(expected=answer),
         tools=(),
@@ -192,7 +200,7 @@ def _deduction(execution: Execution, label: ProvenLabel, provers: Provers) -> Pr
     return checked(question, label, label.answer, provers)
 
 
-def _abduction(execution: Execution, label: ProvenLabel, provers: Provers) -> ProvenTask:
+def _abduction(execution: Execution, behaviour: str, label: ProvenLabel, provers: Provers) -> ProvenTask:
     program, call = execution.program, execution.calls[0]
     long = [one for one in map(literal, values_of(call)) if len(one) >= LEAST_SHOWN]
     if tells(program, call, label.answer) or (long and all(tells(program, one) for one in long)):
@@ -205,7 +213,7 @@ def _abduction(execution: Execution, label: ProvenLabel, provers: Provers) -> Pr
     question = ProposedQuestion(
         kind="abduction",
         of=label.of,
-        key=_key("abduction", program, label.answer),
+        key=_key("abduction", behaviour, label.answer),
         messages=asked(text),
         specify=lambda answer: _gives(program.source, answer),
         form=AnswerForm.BLOCK,
@@ -232,7 +240,7 @@ def _induction(program: ScreenedProgram, lines: str, provers: Provers) -> Proven
     calls = list(dict.fromkeys(canonical(one) for one in lines.split("\n") if one.strip()))
     if not LEAST_PAIRS <= len(calls) <= MOST_PAIRS:
         raise RefusedProposal(Reason.UNREADABLE, f"{LEAST_PAIRS} to {MOST_PAIRS} different inputs are asked for")
-    _worked(program, calls[0], provers)
+    _, behaviour = _worked(program, calls[0], provers)
     execution = provers.executor.run(program, calls)
     label = calls_label(execution, range(len(calls)))
     results = label.answer.split("\n")
@@ -250,7 +258,7 @@ def _induction(program: ScreenedProgram, lines: str, provers: Provers) -> Proven
     question = ProposedQuestion(
         kind="induction",
         of=label.of,
-        key=_key("induction", program, *calls),
+        key=_key("induction", behaviour, *calls),
         messages=asked(text),
         specify=lambda answer: _pairs(calls, answer.split("\n"), shown),
         form=AnswerForm.BLOCK,

@@ -42,6 +42,8 @@ class Reason(StrEnum):
     IDENTITY = "identity"
     IGNORES = "ignores_input"
     """An argument makes no difference."""
+    TRIVIAL = "trivial"
+    """One operation gives the same results."""
     NARROW = "narrow"
     """Fails for nearly all inputs but its own."""
     LOOKUP = "lookup"

@@ -1,10 +1,9 @@
-"""Index of evaluation questions (sealed and held-out), which finds copies of them; and its tokens.
+"""Index of evaluation questions (sealed and held-out), which finds copies of them.
 
 Invariants: the same index and the same text give the same match; an index never changes. `curriculum.separation.rules`
 defines a copy. Near-duplicates are found by MinHash with banding (Broder 1997; the library is rensa) and decided on
-rare words, so that a shared form does not make texts alike. Tokens are equal for texts that differ in case, blanks,
-punctuation, invisible characters and compatible forms of Unicode; numbers and mathematical signs stay, because they
-are the question.
+rare words, so that a shared form does not make texts alike. Texts are compared by their tokens
+(`curriculum.separation.folding`), and as a whole without blanks: copies whose blanks were removed have other tokens.
 """
 
 from __future__ import annotations
@@ -12,10 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
-import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import chain, pairwise
@@ -23,6 +20,18 @@ from itertools import chain, pairwise
 from rensa import RMinHash, RMinHashLSH
 
 from curriculum.contract.task import Task
+from curriculum.separation.folding import (
+    SPAN,
+    grams_of,
+    is_number,
+    joined,
+    numbers_in,
+    shortened,
+    spans_of,
+    stands,
+    tokens_of,
+    without_numbers,
+)
 from curriculum.separation.rules import (
     COMMON,
     DIGITS,
@@ -38,69 +47,8 @@ from curriculum.separation.rules import (
     Match,
 )
 
-GRAM = 8
-"""Tokens per n-gram (GPT-3, 2005.14165, appendix C, uses 13; 8 finds shorter copies)."""
-MOST_TOKENS = 20_000
-"""Tokens read per text; the rest is ignored."""
-NUMBER = "#"
-_TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+|[^\w\s]|_")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_PUNCTUATION = frozenset(".,;:!?\"'`´‘’“”…·«»()[]{}$\\_")
-"""Marks that a copy may move, with brackets and LaTeX signs among them."""
-_BEFORE_A_SIGN = frozenset("+-*/^=<>−×÷|~")
-
-
-def tokens_of(text: str) -> tuple[str, ...]:
-    """Returns a text's lower-case words, numbers and signs, in order."""
-    plain = text[: 8 * MOST_TOKENS].casefold()
-    if not plain.isascii():
-        plain = unicodedata.normalize("NFKC", plain).casefold()
-        plain = "".join(sign for sign in plain if unicodedata.category(sign) != "Cf")
-    found = _TOKEN.findall(_THOUSANDS.sub("", plain))
-    return tuple(token for token in found if token not in _PUNCTUATION)[:MOST_TOKENS]
-
-
-def without_numbers(tokens: Sequence[str]) -> tuple[str, ...]:
-    """Replaces each run of numbers among the tokens by one mark; a number includes its sign."""
-    found: list[str] = []
-    for place, token in enumerate(tokens):
-        if is_number(token):
-            if not found or found[-1] != NUMBER:
-                found.append(NUMBER)
-        elif not _is_sign(tokens, place):
-            found.append(token)
-    return tuple(found)
-
-
-def _is_sign(tokens: Sequence[str], place: int) -> bool:
-    """True if this + or - is the sign of a number, not an operator."""
-    ahead = tokens[place] in "+-−" and place + 1 < len(tokens) and is_number(tokens[place + 1])
-    return ahead and (place == 0 or tokens[place - 1] in _BEFORE_A_SIGN or tokens[place - 1].isalpha())
-
-
-def is_number(token: str) -> bool:
-    return token[0].isdigit()
-
-
-def numbers_in(tokens: Sequence[str]) -> tuple[str, ...]:
-    return tuple(token for token in tokens if is_number(token))
-
-
-def grams_of(tokens: Sequence[str], size: int = GRAM) -> set[int]:
-    """Returns hashes of all runs of `size` consecutive tokens, valid in this process only."""
-    return {hash(tuple(tokens[place : place + size])) for place in range(len(tokens) - size + 1)}
-
-
-def shortened(tokens: Sequence[str], *, words_only: bool = False) -> set[int]:
-    """Returns hashes of the token sequence, and of it without each one of its tokens. Two texts that differ in one
-    token share a hash, wherever it stands (deletion neighbourhood, as in SymSpell). With `words_only` no number is left
-    out."""
-    whole = tuple(tokens)
-    found = {hash(whole)}
-    for place, token in enumerate(whole):
-        if not (words_only and is_number(token)):
-            found.add(hash(whole[:place] + whole[place + 1 :]))
-    return found
+HEAD = 16
+"""Characters by which a short evaluation question is found in a text without blanks."""
 
 
 PERMUTATIONS, BANDS = 255, 85
@@ -121,7 +69,7 @@ class SeparationIndex:
         self._tokens = tuple(tokens_of(text_of(task)) for task in found.values())
         self._checks = tuple(map(check_of, found.values()))
         shared = Counter(map(without_numbers, {tokens_of(text) for text in beside}))
-        self._forms = frozenset(form for form, count in shared.items() if count >= COMMON)
+        self._forms = frozenset(joined(form) for form, count in shared.items() if count >= COMMON)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -154,11 +102,12 @@ class SeparationIndex:
         if key and key in self._keys:
             return Match(self._keys[key], Check.KEY)
         tokens = tokens_of(text)
-        if (place := self._exact.get(tokens)) is not None:
+        whole = joined(tokens)
+        if (place := self._exact.get(whole)) is not None:
             return Match(self._ids[place], Check.EXACT)
-        if len(tokens) < FEWEST_TOKENS:
+        if len(tokens) < FEWEST_TOKENS and len(whole) < SPAN // 2:
             return None
-        form = without_numbers(tokens)
+        form = joined(without_numbers(tokens))
         if form not in self._forms and (place := self._masked.get(form)) is not None:
             return Match(self._ids[place], Check.NUMBERS)
         others = self._of_other_numbers(tokens) if form in self._forms else frozenset()
@@ -166,7 +115,7 @@ class SeparationIndex:
             for one in shortened(tokens):
                 if (place := self._shortened.get(one)) is not None and place not in others:
                     return Match(self._ids[place], Check.WORD, 1 - 1 / len(tokens))
-        return self._overlap(tokens, others) or self._near(tokens, others)
+        return self._overlap(tokens, others) or self._near(tokens, others) or self._run_together(whole, others)
 
     def met_by_result(self, text: str, own: str = "") -> Match | None:
         """Returns the evaluation question that a tool result contains; None if none. `own` is the task's text, which
@@ -186,17 +135,24 @@ class SeparationIndex:
         shared: Counter[int] = Counter()
         for gram in grams_of(tokens) - grams_of(of_task):
             shared.update(self._grams.get(gram, ()))
-        return self._best(shared, FEWEST_GRAMS)
+        if found := self._best(shared, FEWEST_GRAMS):
+            return found
+        whole, told = joined(tokens), joined(of_task)
+        for at in range(len(whole) - HEAD + 1):
+            for text, place in self._heads.get(whole[at : at + HEAD], ()):
+                if stands(text, whole, at) and text not in told:
+                    return Match(self._ids[place], Check.EXACT)
+        return self._run_together(whole, frozenset(), spans_of(told))
 
     # indexes, each built on first use
     @cached_property
-    def _exact(self) -> dict[tuple[str, ...], int]:
-        return {tokens: place for place, tokens in enumerate(self._tokens)}
+    def _exact(self) -> dict[str, int]:
+        return {joined(tokens): place for place, tokens in enumerate(self._tokens)}
 
     @cached_property
-    def _masked(self) -> dict[tuple[str, ...], int]:
+    def _masked(self) -> dict[str, int]:
         masked = ((without_numbers(tokens), place) for place, tokens in enumerate(self._tokens))
-        return {tokens: place for tokens, place in masked if len(tokens) >= 2}
+        return {joined(tokens): place for tokens, place in masked if len(tokens) >= 2}
 
     @cached_property
     def _shortened(self) -> dict[int, int]:
@@ -231,9 +187,30 @@ class SeparationIndex:
     @cached_property
     def _grams(self) -> dict[int, tuple[int, ...]]:
         """Evaluation questions that contain each rare 8-gram, by the gram's hash."""
+        return self._rare(grams_of)
+
+    @cached_property
+    def _heads(self) -> dict[str, list[tuple[str, int]]]:
+        """Short evaluation questions without blanks, by their first characters."""
+        found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        for text, place in self._exact.items():
+            if len(text) >= HEAD and FEWEST_TOKENS <= len(self._tokens[place]) <= SHORT:
+                found[text[:HEAD]].append((text, place))
+        return dict(found)
+
+    @cached_property
+    def _spans(self) -> dict[int, tuple[int, ...]]:
+        """Evaluation questions that contain each rare n-gram of characters, without blanks, by the gram's hash."""
+        return self._rare(lambda tokens: spans_of(joined(tokens)))
+
+    @cached_property
+    def _span_counts(self) -> Counter[int]:
+        return Counter(place for places in self._spans.values() for place in places)
+
+    def _rare(self, grams: Callable[[Sequence[str]], AbstractSet[int]]) -> dict[int, tuple[int, ...]]:
         found: dict[int, list[int]] = defaultdict(list)
         for place in self._distinct:
-            for gram in grams_of(self._tokens[place]):
+            for gram in grams(self._tokens[place]):
                 found[gram].append(place)
         return {gram: tuple(places) for gram, places in found.items() if len(places) < COMMON}
 
@@ -279,7 +256,7 @@ class SeparationIndex:
     @cached_property
     def _formed(self) -> tuple[tuple[int, frozenset[tuple[str, int]]], ...]:
         """Evaluation questions whose text, without numbers, is a known form; with their numbers."""
-        places = (place for place in self._distinct if without_numbers(self._tokens[place]) in self._forms)
+        places = (place for place in self._distinct if joined(without_numbers(self._tokens[place])) in self._forms)
         return tuple((place, _counted(self._tokens[place])) for place in places)
 
     # decisions
@@ -305,6 +282,18 @@ class SeparationIndex:
             if count >= FEWEST_GRAMS and share >= SHARE and (best is None or share > best.share):
                 best = Match(self._ids[place], Check.GRAMS, min(1.0, share))
         return best
+
+    def _run_together(
+        self, whole: str, others: AbstractSet[int], known: AbstractSet[int] = frozenset()
+    ) -> Match | None:
+        """Returns the evaluation question that a text without blanks shares most with, except the spans in `known`."""
+        spans = spans_of(whole) - known
+        shared = Counter(place for span in spans for place in self._spans.get(span, ()) if place not in others)
+        for place, count in shared.most_common(1):
+            share = count / max(SPAN, min(self._span_counts[place], len(spans)))
+            if share >= SHARE:
+                return Match(self._ids[place], Check.GRAMS, min(1.0, share))
+        return None
 
     def _near(self, tokens: Sequence[str], others: AbstractSet[int]) -> Match | None:
         features, numbers = features_of(tokens), numbers_in(tokens)

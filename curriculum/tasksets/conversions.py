@@ -46,9 +46,9 @@ def _settings(columns: Sequence[str], records: Sequence[Record]) -> str:
     )
 
 
-_WRITERS = {"CSV with a head": _csv, "a Markdown table": _markdown, "JSON lines": _lines, "settings": _settings}
+_WRITERS = {"CSV with a header line": _csv, "a Markdown table": _markdown, "JSON lines": _lines, "settings": _settings}
 _EXAMPLES = {
-    "CSV with a head": "no blanks behind commas",
+    "CSV with a header line": "no blanks behind commas",
     "a Markdown table": "with one blank on each side of what stands in a cell, `|` at both ends, "
     "and --- below each column's name",
     "JSON lines": "one object a line, with one blank behind each colon and each comma between two fields, "
@@ -57,7 +57,7 @@ _EXAMPLES = {
     "and an empty line "
     "between two sections",
 }
-_ASKED = ("Write this as {}", "Convert this into {}", "Give the same data as {}")
+_ASKED = ("Write this as {}", "Convert this into {}", "Give the same data as {}", "Turn these records into {}")
 _BLOCK = "Answer with it alone, in one fenced code block."
 
 
@@ -71,7 +71,7 @@ def _change(source: str, level: int, rng: Random) -> Item:
         kept.sort(key=lambda record: int(record[number]), reverse=down)
     if level > 1:
         limit = sorted(int(record[number]) for record in records)[len(records) // 3]
-        said.append(f"only with records whose {number} is at least {limit}")
+        said.append(f"only with records that have at least {limit} {number}")
         kept = [record for record in kept if int(record[number]) >= limit]
     if level > 2:
         order = rng.sample(columns, len(columns))
@@ -84,7 +84,7 @@ def _change(source: str, level: int, rng: Random) -> Item:
 
 
 def _from_csv(level: int, rng: Random) -> Item:
-    return _change("CSV with a head", level, rng)
+    return _change("CSV with a header line", level, rng)
 
 
 def _from_markdown(level: int, rng: Random) -> Item:
@@ -101,7 +101,7 @@ def _from_settings(level: int, rng: Random) -> Item:
 
 CONVERSIONS = TopicTaskset(
     name="conversions",
-    version=1,
+    version=2,
     makers={
         "from_csv": _from_csv,
         "from_markdown_tables": _from_markdown,

@@ -76,7 +76,7 @@ def _derivations(level: int, rng: Random) -> Claim:
 
 def _equalities(level: int, rng: Random) -> Claim:
     """Makes a true or false Lean statement about equations between numbers: are two of them equal?"""
-    count = 4 + level
+    count = 5 + level
     names = rng.sample(_NUMBERS, count)
     true = rng.random() < 0.5
     path = [0, *rng.sample(range(2, count), rng.randint(1 + level // 2, count - 2)), 1]
@@ -119,7 +119,7 @@ def _equalities(level: int, rng: Random) -> Claim:
 
 def _sequences(level: int, rng: Random) -> Claim:
     """Makes a true or false Lean statement on the value of a later term of a sequence with constant growth."""
-    start, step, at = rng.randint(1, 9), rng.randint(2, 9), rng.randint(2, 3) + level
+    start, step, at = rng.randint(1, 60), rng.randint(2, 30), rng.randint(2, 3) + level
     true = rng.random() < 0.5
     value = start + at * step
     said = value if true else value + rng.choice((-2, -1, 1, 2, step))
@@ -137,7 +137,7 @@ def _sequences(level: int, rng: Random) -> Claim:
 
 def _properties(level: int, rng: Random) -> Claim:
     """Makes a true or false Lean statement about properties that imply each other: does the first imply the last?"""
-    count = 3 + level
+    count = 5 + level
     names = [f"P{at}" for at in range(1, count + 1)]
     true = rng.random() < 0.5
     links = list(pairwise(range(count)))
@@ -179,6 +179,7 @@ _ASKED = (
     "One of these two statements of Lean 4 is true. Prove the one that is",
     "Prove or disprove: give a proof of the first statement, or of the second, which is its negation",
     "Decide whether this statement is true, and prove it or its negation, as they stand here",
+    "Of a statement and its negation, prove the one that holds",
 )
 
 
@@ -207,7 +208,7 @@ def _false(draft: TaskDraft, number: int) -> Spec:
 
 DISPROOFS = TopicTaskset(
     name="disproofs",
-    version=1,
+    version=2,
     makers={name: partial(_made, schema) for name, schema in SCHEMATA.items()},
     null_answers=(
         f"theorem {NAME} : True := trivial",

@@ -18,7 +18,7 @@ _SIZES = (3, 5, 8, 12, 18)
 
 
 def _number(text: str, key: str, value: int, files: dict[str, str]) -> Item:
-    spec = AnswerSpec(notation="digits", expected=str(value))
+    spec = AnswerSpec(expected=str(value))
     return Item(
         text=f"{text} Answer with the whole number.", key=digest(key), spec=spec, answer=str(value), files=files
     )
@@ -47,10 +47,15 @@ def _nested(level: int, rng: Random) -> Item:
     ]  # fmt: skip
     if not ages:
         return _nested(level, rng)
-    where = "in open branches " if only_open else ""
+    where = "work in open branches and " if only_open else ""
     who = f" and have the task {good}" if level > 1 else ""
-    asked = rng.choice(("What is the sum of the ages of the people who", "Add up the ages of the people who"))
-    text = f"branches.json describes branches of a firm. {asked} work {where}and are at least {age} years old{who}."
+    asked, end = rng.choice(
+        (("What is the sum of the ages of the people who", "?"), ("Add up the ages of those who", "."))
+    )
+    opening = rng.choice(
+        ("branches.json describes branches of a firm.", "Read branches.json, a list of a firm's branches.")
+    )
+    text = f"{opening} {asked} {where}are at least {age} years old{who}{end}"
     return _number(text, f"{files} {age} {who}", sum(ages), files)
 
 
@@ -121,7 +126,12 @@ def _log(level: int, rng: Random) -> Item:
         return _log(level, rng)
     whose = f" of {user}" if level > 1 else ""
     which = "that were done, without those that failed" if level else "that came to an end, done or failed"
-    opening = rng.choice(("jobs.log says when jobs began and ended.", "A log of jobs is in jobs.log, all of one day."))
+    opening = rng.choice(
+        (
+            *("jobs.log says when jobs began and ended.", "A log of jobs is in jobs.log, all of one day."),
+            *("Read jobs.log, the beginnings and ends of jobs.", "What happened to jobs on one day is in jobs.log."),
+        )
+    )
     text = f"{opening} How many seconds did all jobs{whose} take together {which}? Jobs without an end do not count."
     return _number(text, f"{files} {whose} {which}", sum(chosen), files)
 
@@ -150,9 +160,9 @@ def _settings(level: int, rng: Random) -> Item:
     text = (
         f"In settings.ini a section has what is written in it, and everything else from the section that its base "
         f"names, whose "
-        f"values may come from its own base in turn. {rng.choice(('Which values has', 'What are the values of'))} "
-        f"the section {asked} for "
-        f"{', '.join(chosen)}? Answer with the numbers in this order, with a blank between two of them."
+        f"values may come from its own base in turn. {rng.choice(('Which values does', 'What values does'))} "
+        f"the section {asked} have for {', '.join(chosen)}? "
+        "Answer with the numbers in this order, with a blank between two of them."
     )
     return Item(
         text=text, key=digest(f"{files} {asked} {chosen}"), spec=ExactSpec(expected=result), answer=result, files=files
@@ -161,7 +171,7 @@ def _settings(level: int, rng: Random) -> Item:
 
 DOCUMENTS = TopicTaskset(
     name="documents",
-    version=1,
+    version=2,
     makers={"nested_records": _nested, "trees_of_sizes": _tree, "logs_of_jobs": _log, "inherited_settings": _settings},
     null_answers=("0", "1", "0 0", "none", "null"),
 )

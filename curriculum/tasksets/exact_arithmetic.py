@@ -162,6 +162,24 @@ def written(a: Coefficients, variable: str = "x") -> str:
     return text or "0"
 
 
+def factor(a: Coefficients, variable: str = "x") -> str:
+    """Returns a polynomial as a factor of a product: `3x`, but `(x + 1)` and `(-2)`."""
+    text = written(a, variable)
+    return f"({text})" if text[0] == "-" or " " in text or "/" in text else text
+
+
+def surd_text(outside: Number, inside: int, before: Number = 0) -> str:
+    """Returns `before + outside * sqrt(inside)` as text: `1/2 - (3/2)*sqrt(5)`."""
+    if inside == 1:
+        return str(before + outside)
+    size = -outside if outside < 0 else outside
+    times = "" if size == 1 else f"({size})*" if size.denominator > 1 else f"{size}*"
+    minus = outside < 0
+    if before == 0:
+        return f"{'-' if minus else ''}{times}sqrt({inside})"
+    return f"{before} {'-' if minus else '+'} {times}sqrt({inside})"
+
+
 def linear(coefficients: Sequence[Number], names: Sequence[str]) -> str:
     """Returns a sum of multiples of these names: `2x - y + 3z`. An empty name gives a plain number."""
     text = ""

@@ -181,7 +181,9 @@ def _counts(level: int, rng: Random) -> Item:
     amounts = [rng.randrange(100, 9_000) for _ in numbers]
     count = 3 + level + rng.randrange(2)
     for place, (number, value) in enumerate(zip(numbers, amounts, strict=True)):
-        says = rng.choice(phrases.INVOICES).format(company=company, number=number, value=value)
+        says = rng.choice(phrases.INVOICES).format(
+            company=company, number=number, value=value, detail=rng.choice(phrases.DETAILS)
+        )
         draft.write(rng.choice(inside if place < count else outside), f"Invoice {number}", says)
     for place in rng.sample(range(count), min(count, level)):
         says = rng.choice(phrases.REMINDERS).format(company=company, number=numbers[place], value=amounts[place])
@@ -195,7 +197,7 @@ def _counts(level: int, rng: Random) -> Item:
 
 MAIL_SEARCH = TopicTaskset(
     name="mail_search",
-    version=1,
+    version=2,
     makers={
         "single_messages": _facts,
         "corrected_messages": _corrections,

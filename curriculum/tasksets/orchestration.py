@@ -48,7 +48,8 @@ _TRIPS = (
 
 def _item(plan: str, texts: tuple[str, ...], level: int, rng: Random) -> Item:
     while True:
-        seed, day, question = rng.randint(1, 9_999), rng.randint(1, 365), drawn(plan, level, rng)
+        # The data are drawn from the seed, which no text shows: what is asked cannot be computed without the servers.
+        seed, day, question = rng.getrandbits(62), rng.randint(1, 365), drawn(plan, level, rng)
         found = executed(question, seed, day)
         if found.answer >= 10:
             break
@@ -62,16 +63,22 @@ def _item(plan: str, texts: tuple[str, ...], level: int, rng: Random) -> Item:
         **{name: question[name] for name in ("product", "quantity", "currency")},
     )  # fmt: skip
     rounded = " Round down to whole units of the currency." if plan == "orders" else ""
-    opening = rng.choice(("Today is day {d} at firm {s}.", "It is day {d} at firm {s}.", "Firm {s}, day {d}."))
+    opening = rng.choice(
+        (
+            *("Today is day {d} at firm {s}.", "It is day {d} at firm {s}.", "Firm {s}, day {d}."),
+            "You work for firm {s}, and it is day {d}.",
+        )
+    )
+    firm = rng.randint(1, 9_999)
     text = (
-        f"{opening.format(d=day, s=seed)} Several servers have the firm's data; list_tools says which, and what they "
+        f"{opening.format(d=day, s=firm)} Several servers have the firm's data; list_tools says which, and what they "
         f"can do. {asked}{rounded} Answer with the whole number."
     )
     value = str(found.answer)
     return Item(
         text=text,
         key=digest(f"{seed} {day} {asked}"),
-        spec=AnswerSpec(notation="digits", expected=value),
+        spec=AnswerSpec(expected=value),
         answer=value,
         world={"seed": seed, "day": day, "servers": servers, "question": question},
     )
@@ -85,7 +92,7 @@ def _lacking() -> str:
 
 TOOL_ORCHESTRATION = TopicTaskset(
     name="orchestration",
-    version=1,
+    version=2,
     makers={
         "orders_across_servers": lambda level, rng: _item("orders", _ORDERS, level, rng),
         "trips_across_servers": lambda level, rng: _item("trips", _TRIPS, level, rng),

@@ -42,20 +42,20 @@ def _formula(count: int, size: int, rng: Random) -> Formula:
     one, two = parts[0], parts[1]
     sort = rng.randrange(4)
     if size == 2 and sort == 0:
-        return Formula(f"({one.words}) if and only if ({two.words})", lambda w: one.holds(w) == two.holds(w))
+        return Formula(f"{one.words} if and only if {two.words}", lambda w: one.holds(w) == two.holds(w))
     if size == 2 and sort == 1:
-        return Formula(f"if ({one.words}), then ({two.words})", lambda w: two.holds(w) or not one.holds(w))
+        return Formula(f"if {one.words}, then {two.words}", lambda w: two.holds(w) or not one.holds(w))
     if size == 3 and sort == 0:
         return Formula(
-            f"if ({one.words}) and ({two.words}), then ({parts[2].words})",
+            f"if {one.words} and {two.words}, then {parts[2].words}",
             lambda w: parts[2].holds(w) or not (one.holds(w) and two.holds(w)),
         )
     if size == 3 and sort == 1:
         return Formula(
-            f"exactly one of ({one.words}), ({two.words}), ({parts[2].words})",
+            f"exactly one of these: {one.words}, {two.words}, {parts[2].words}",
             lambda w: sum(part.holds(w) for part in parts) == 1,
         )
-    return Formula(" or ".join(f"({part.words})" for part in parts), lambda w: any(part.holds(w) for part in parts))
+    return Formula(" or ".join(part.words for part in parts), lambda w: any(part.holds(w) for part in parts))
 
 
 def _drawn(level: int, rng: Random) -> tuple[int, list[Formula]]:
@@ -69,9 +69,10 @@ def _written(formulas: Sequence[Formula], names: Sequence[str]) -> str:
 
 
 _GIVEN = (
-    "The letters {letters} stand for statements that are true or false. All of these hold:",
-    "Let {letters} be true or false, each. The following are all true:",
-    "These conditions on the truth of {letters} are met:",
+    "The letters {letters} stand for statements that are true or false. All of these hold (not binds first):",
+    "Let each of {letters} be true or false. The following are all true, where not refers to one letter:",
+    "These conditions on the truth of {letters} are met; not belongs to the letter behind it:",
+    "Each of {letters} is a true or a false statement, and not applies to the next letter only. It is known that:",
 )
 
 
@@ -162,7 +163,7 @@ def _parity(level: int, rng: Random) -> Item:
             rows.append(row)
             worlds = left
         elif len(worlds) == 2:  # pairs alone never tell an assignment from its opposite
-            at = rng.randrange(count)
+            at = rng.choice([at for at in range(count) if worlds[0][at] != worlds[1][at]])
             rows.append((at,))
             worlds = [world for world in worlds if world[at] == solution[at]]
     names = [f"x{at}" for at in range(1, count + 1)]
@@ -174,8 +175,8 @@ def _parity(level: int, rng: Random) -> Item:
     text = (
         f"Each of {', '.join(names)} is 0 or 1.\n{said}\nRead {''.join(names)} as a number in base two, {names[0]} "
         f"being its "
-        f"first digit. {rng.choice(('Which number is it?', 'What is its value?', 'Which one?'))} Answer in decimal "
-        f"digits."
+        f"first digit. {rng.choice(('Which number is it?', 'What is its value?', 'What number results?'))} "
+        f"Answer in decimal digits."
     )
     key = f"{[(row, sum(solution[at] for at in row) % 2) for row in rows]}"
     return Item(text=text, key=key, spec=AnswerSpec(notation="digits", expected=answer), answer=answer)
@@ -187,7 +188,7 @@ def _key(formulas: Sequence[Formula]) -> str:
 
 PROPOSITIONS = TopicTaskset(
     name="propositions",
-    version=1,
+    version=2,
     makers={"one_assignment": _unique, "numbers_of_assignments": _count, "what_follows": _follows, "parities": _parity},
     null_answers=("0", "true", "T", "none"),
 )

@@ -1,7 +1,8 @@
 """Questions and reports over a corpus that is searched and read page by page, in the world `research`.
 
 Invariants: each hop of a question is stated on a page of its own, and without that page the answer does not follow from
-the corpus (`needed_pages`). Pages that give an answer away exist, but no tool shows them.
+the corpus (`needed_pages`). Pages that give an answer away exist, but no tool shows them. An edition
+of the corpus serves one split: facts remembered from training answer no evaluation question.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from curriculum.environments.research.chains import (
 )
 from curriculum.environments.research.graph import EDITIONS
 from curriculum.environments.research.relations import COUNT, YEAR
+from curriculum.seeds import about
 from curriculum.tasksets.statements import digest, listed
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.spec import (
@@ -62,7 +64,8 @@ def _world(corpus: ResearchCorpus, chains: Sequence[FactChain]) -> dict[str, obj
 
 
 def _key(corpus: ResearchCorpus, sort: str, chains: Sequence[FactChain]) -> str:
-    return digest(f"{corpus.edition} {sort} {[(one.start, [tuple(hop) for hop in one.hops]) for one in chains]}")
+    asked = f"{corpus.edition} {sort} {[(one.start, [tuple(hop) for hop in one.hops]) for one in chains]}"
+    return about(f"edition {corpus.edition}", digest(asked))
 
 
 def _opening(corpus: ResearchCorpus, rng: Random) -> str:
@@ -81,7 +84,7 @@ def _chain(level: int, rng: Random) -> Item:
     return Item(
         text=f"{_opening(corpus, rng)} {asked} Answer {how}.",
         key=_key(corpus, "chain", [chain]),
-        spec=AnswerSpec(notation="digits", expected=answer) if number else ExactSpec(expected=answer),
+        spec=AnswerSpec(expected=answer) if number else ExactSpec(expected=answer),
         answer=answer,
         world=_world(corpus, [chain]),
     )
@@ -109,7 +112,7 @@ def _difference(level: int, rng: Random) -> Item:
     return Item(
         text=f"{_opening(corpus, rng)} {asked.format(a=first, b=second)} Answer with the whole number.",
         key=_key(corpus, "years", chains),
-        spec=AnswerSpec(notation="digits", expected=answer),
+        spec=AnswerSpec(expected=answer),
         answer=answer,
         world=_world(corpus, chains),
     )
@@ -124,7 +127,7 @@ def _total(level: int, rng: Random) -> Item:
     return Item(
         text=f"{_opening(corpus, rng)} {asked.format(a=first, b=second)} Answer with the whole number.",
         key=_key(corpus, "total", chains),
-        spec=AnswerSpec(notation="digits", expected=answer),
+        spec=AnswerSpec(expected=answer),
         answer=answer,
         world=_world(corpus, chains),
     )
@@ -237,7 +240,7 @@ def _never(draft: TaskDraft, number: int) -> Spec:
 _TOOLS = ("search", "read_page", "python")
 RESEARCH_QUESTIONS = TopicTaskset(
     name="research",
-    version=1,
+    version=2,
     makers={"document_chains": _chain, "year_differences": _difference, "count_totals": _total},
     null_answers=("0", "1", "100", "1800", "unknown", "I do not know."),
     tools=_TOOLS,
@@ -245,7 +248,7 @@ RESEARCH_QUESTIONS = TopicTaskset(
 )
 RESEARCH_REPORTS = TopicTaskset(
     name="research_reports",
-    version=2,
+    version=3,
     makers={"profiles_with_figures": _profile, "comparisons_with_figures": _comparison},
     null_answers=(
         "I do not know.",

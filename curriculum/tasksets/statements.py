@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -42,7 +43,21 @@ def digest(text: str) -> str:
 GUESSES = ("0", "1", "2")
 """Answers of an agent that computed nothing."""
 ATTEMPTS = 200
-EXACT = "Give an exact number: a whole number or a fraction."
+
+
+class Wordings(tuple[str, ...]):
+    """Sentences that say the same: `say` fills in one of them."""
+
+
+EXACT = Wordings(
+    (
+        "Give an exact number: a whole number or a fraction.",
+        "Answer exactly, with a whole number or a fraction.",
+        "The answer is an exact number, whole or a fraction.",
+    )
+)
+OPENINGS = ("", "", "Here is a problem. ", "Please work this out. ", "Solve this. ")
+WHOLE = ("Answer with a whole number.", "Give a whole number, in digits.", "The answer is a whole number.")
 
 Maker = Callable[[int, Random], Item]
 
@@ -61,15 +76,18 @@ def _not_guessed(maker: Maker, guesses: frozenset[str]) -> Maker:
         for _ in range(ATTEMPTS):
             item = maker(level, rng)
             if item.answer not in guesses:
-                return item
+                digits = isinstance(item.spec, AnswerSpec) and item.spec.notation == "digits"
+                silent = digits and not any(word in item.text for word in ("nswer", "Give", "give"))
+                text = f"{rng.choice(OPENINGS)}{item.text}"
+                return replace(item, text=f"{text} {rng.choice(WHOLE)}" if silent else text)
         raise AssertionError(f"{item.key!r}: the table gives nothing but guesses")
 
     return draw
 
 
 def whole(text: str, key: str, answer: int) -> Item:
-    """Makes an item whose answer is an integer in decimal digits."""
-    return Item(text=text, key=key, spec=AnswerSpec(notation="digits", expected=str(answer)), answer=str(answer))
+    """Makes an item whose answer is an integer, in any notation."""
+    return Item(text=text, key=key, spec=AnswerSpec(expected=str(answer)), answer=str(answer))
 
 
 def worked(text: str, key: str, answer: str | Fraction, **options: Any) -> Item:
@@ -84,7 +102,8 @@ def literal(text: str, key: str, answer: str) -> Item:
 
 def say(rng: Random, phrases: Sequence[str], **values: Any) -> str:
     """Returns one of the phrases, drawn at random, with the values filled in."""
-    return rng.choice(phrases).format(**values)
+    chosen = {name: rng.choice(one) if isinstance(one, Wordings) else one for name, one in values.items()}
+    return rng.choice(phrases).format(**chosen)
 
 
 def nonzero(rng: Random, limit: int) -> int:

@@ -36,16 +36,16 @@ def _csv(head: str, rows: list[Row]) -> str:
 
 
 def _number(text: str, key: str, value: int, files: dict[str, str]) -> Item:
-    spec = AnswerSpec(notation="digits", expected=str(value))
+    spec = AnswerSpec(expected=str(value))
     return Item(
         text=f"{text} Answer with the whole number.", key=digest(key), spec=spec, answer=str(value), files=files
     )
 
 
 _FILE = (
-    "The file orders.csv lists orders; what one costs is its pieces times its price.",
-    "In orders.csv is one order a line. An order's value is the number of pieces times the price of one.",
-    "Look into the file orders.csv. The value of an order is pieces times price.",
+    "The file orders.csv lists orders; an order costs its number of pieces times the price.",
+    "Each line of orders.csv is an order. Its value is the number of pieces times the price of one.",
+    "Look into the file orders.csv. The value of an order is its number of pieces times the price.",
 )
 
 
@@ -55,7 +55,7 @@ def _sums(level: int, rng: Random) -> Item:
     row = rng.choice(rows)
     conditions: list[tuple[str, Callable[[Row], bool]]] = [
         (f"the town {row[2]}", lambda one: one[2] == row[2]),
-        (f"at least {row[4]} pieces", lambda one: one[4] >= row[4]),
+        (f"at least {row[4]} piece{'s' * (row[4] > 1)}", lambda one: one[4] >= row[4]),
         (f"a price below {row[5] + 10}", lambda one: one[5] < row[5] + 10),
         (f"an article other than {row[3]}", lambda one: one[3] != row[3] or one is row),
     ][:3]
@@ -123,6 +123,8 @@ def _joins(level: int, rng: Random) -> Item:
         "weighs."),
         ("There are three files: orders.csv, customers.csv, and articles.csv with the weight of one piece of each "
         "article."),
+        "Join orders.csv with customers.csv and with articles.csv, which has the weight of one piece.",
+        "orders.csv names customers and articles; customers.csv has their towns, articles.csv the weight of a piece.",
     ))  # fmt: skip
     text = f"{opening} How many kilograms do all orders of customers from {town} weigh together{more}?"
     return _number(text, f"{files} {town} {least}", value, files)
@@ -147,6 +149,8 @@ def _changes(level: int, rng: Random) -> Item:
     opening = rng.choice((
         "stock.csv says how many pieces there were at first, changes.csv what came in (+) and went out (-).",
         "A store has the pieces of stock.csv in the beginning; changes.csv has every change after that.",
+        "Begin with the pieces in stock.csv, and apply all changes of changes.csv.",
+        "The first stock of a store is in stock.csv, and what happened to it day by day in changes.csv.",
     ))  # fmt: skip
     text = (
         f"{opening} After all changes, how many articles have more than {limit} pieces, and how many pieces are "
@@ -159,7 +163,7 @@ def _changes(level: int, rng: Random) -> Item:
 
 TABLES = TopicTaskset(
     name="tables",
-    version=1,
+    version=2,
     makers={"sums_in_tables": _sums, "groups_in_tables": _groups, "joined_tables": _joins, "stock_changes": _changes},
     null_answers=("0", "1", "none", "orders.csv"),
 )

@@ -48,7 +48,8 @@ def item_of(repair: Repair) -> Item:
     return Item(
         text=(
             f"{TERMINAL_OPENING}\n\n{repair.instruction}\n\n"
-            f"What is judged: {names}, as they are when you have finished. Then say that you have.\n\n"
+            f"What is judged: {names}, as {'they are' if ',' in names else 'it is'} when you have finished. "
+            "Then say that you have.\n\n"
             f"What is there (mode, bytes, name), folder {digest[:8]}:\n{listed}"
         ),
         key=digest[:20],
@@ -68,7 +69,7 @@ def _another_text(draft: TaskDraft, number: int) -> Spec:
 
 TERMINAL_REPAIRS = TopicTaskset(
     name="terminal_repairs",
-    version=2,
+    version=3,
     makers={topic: _item(make) for topic, make in FAMILIES.items()},
     null_answers=("{}", "done", '{"report.txt": {"text": "", "mode": "644"}}'),
     form=AnswerForm.WORLD,

@@ -57,9 +57,11 @@ def _steps(level: int, rng: Random) -> Item:
     text, chosen = _words(level, rng), rng.sample(_changes(rng), 2 + level)
     result = text
     for _, change in chosen:
-        result = change(result)
+        before, result = result, change(result)
+        if result == before:
+            return _steps(level, rng)  # a step that changes nothing
     said = "\n".join(f"{at}. {words}" for at, (words, _) in enumerate(chosen, 1))
-    opening = rng.choice(("Take the text", "Begin with the text", "Change the text"))
+    opening = rng.choice(("Take the text", "Begin with the text", "Change the text", "Start from the text"))
     return Item(
         text=f"{opening} `{text}` and do this, in this order; a capital letter is not equal to the small one, and a "
         f"word without letters vanishes:\n{said}\n{_ALONE}",
@@ -110,7 +112,9 @@ def _numerals(level: int, rng: Random) -> Item:
         if target
         else "as a Roman numeral in capitals"
     )
-    asked = "Write" if count == 1 else rng.choice(("Add up", "Give the sum of"))
+    asked = (
+        "Write" if count == 1 else rng.choice(("Add up", "Give the sum of", "Work out the sum of", "Write the sum of"))
+    )
     return Item(
         text=f"{asked} {' and '.join(written)} {wanted}. {_ALONE}",
         key=f"{sorted(keys)} {target}",
@@ -133,7 +137,10 @@ def _runs(level: int, rng: Random) -> Item:
         if answer == short
         else "Each letter is followed by a number that says how often it stands there. Write the letters out"
     )
-    return Item(text=f"{asked}: `{shown}`. {_ALONE}", key=f"{shown}", spec=ExactSpec(expected=answer), answer=answer)
+    opening = rng.choice(("", "", "Here is a text. ", "Do this with the text below. "))
+    return Item(
+        text=f"{opening}{asked}: `{shown}`. {_ALONE}", key=f"{shown}", spec=ExactSpec(expected=answer), answer=answer
+    )
 
 
 def _ciphers(level: int, rng: Random) -> Item:
@@ -160,7 +167,7 @@ def _ciphers(level: int, rng: Random) -> Item:
     else:
         secret = "".join(plain[at::width] for at in range(width))
         said = f"the text was written in rows of {width} letters, and then read column by column from the left"
-    opening = rng.choice(("This was made secret", "This is a text in secret writing", "Read this"))
+    opening = rng.choice(("This was made secret", "This is a text in secret writing", "Read this", "Decipher this"))
     return Item(
         text=f"{opening}: `{secret}`. {said[0].upper()}{said[1:]}. What was the text? Answer with it in small letters "
         "without blanks.",
@@ -172,7 +179,7 @@ def _ciphers(level: int, rng: Random) -> Item:
 
 TEXT_CHANGES = TopicTaskset(
     name="text_changes",
-    version=1,
+    version=2,
     makers={"changed_texts": _steps, "numerals": _numerals, "runs_of_letters": _runs, "secret_writing": _ciphers},
     null_answers=("a", "text", "I", "1"),
 )

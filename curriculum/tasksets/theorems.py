@@ -42,7 +42,7 @@ def _witness(level: int, rng: Random) -> Theorem:
     """Makes a Lean theorem that numbers satisfying equations exist: one number and one equation, up to five of each."""
     count = level + 1
     names = rng.sample(_VARIABLES, count)
-    solution = [rng.randint(2, 29 + 20 * level) for _ in names]
+    solution = [rng.randint(2, 59 + 20 * level) for _ in names]
     rows = [[rng.randint(2, 19) for _ in names] for _ in range(count)]
     totals = [sum(factor * value for factor, value in zip(row, solution, strict=True)) for row in rows]
     equations = [
@@ -58,7 +58,7 @@ def _witness(level: int, rng: Random) -> Theorem:
 
 def _implications(level: int, rng: Random) -> Theorem:
     """Makes a Lean theorem from two facts, and rules with one or two premises, of which only some are needed."""
-    count = 5 + 2 * level
+    count = 6 + 2 * level
     names = rng.sample(_PROPOSITIONS, count)
     premises = [[], [], *(sorted(rng.sample(range(at), rng.randint(1, 2))) for at in range(2, count))]
     both = rng.randrange(2, count - 1)
@@ -152,8 +152,8 @@ def _equal_sequences(count: int, key: str, start: int, step: int, rng: Random) -
 
 def _alternatives(level: int, rng: Random) -> Theorem:
     """Makes a Lean theorem with several cases, each of which implies the goal by rules of its own."""
-    lengths = [rng.randint(1, 3 + level // 3) for _ in range(2 + level // 2)]
-    lengths[rng.randrange(len(lengths))] = 2 + level
+    lengths = [rng.randint(2, 4 + level // 3) for _ in range(2 + level // 2)]
+    lengths[rng.randrange(len(lengths))] = 3 + level
     names = rng.sample(_MANY, sum(lengths) + 1)
     goal, rest = names[0], names[1:]
     cases: list[str] = []
@@ -212,11 +212,19 @@ SCHEMATA: dict[str, Callable[[int, Random], Theorem]] = {
 }
 
 
+_ASKED = (
+    "Prove this in Lean 4, without any import",
+    "Give a proof of this statement in Lean 4 that imports nothing",
+    "Lean 4, no imports. Prove",
+    "Find a proof in core Lean 4 for this theorem",
+)
+
+
 class Theorems:
     """Taskset of Lean theorems."""
 
     name = "theorems"
-    version = 2
+    version = 3
     level_count = 5
     topics: Sequence[str] = tuple(SCHEMATA)
     null_answers: Sequence[str] = (
@@ -232,10 +240,7 @@ class Theorems:
         topic = rng.choice(self.topics)
         made = SCHEMATA[topic](level, rng)
         statement = f"theorem {NAME}{made.statement}"
-        text = (
-            f"Prove this in Lean 4, without any import:\n{statement}\n"
-            "End with the theorem and its proof in one fenced code block."
-        )
+        text = f"{rng.choice(_ASKED)}:\n{statement}\nEnd with the theorem and its proof in one fenced code block."
         return TaskDraft(
             topic=topic,
             key=f"theorems {topic}:{made.key}",

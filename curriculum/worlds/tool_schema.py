@@ -1,7 +1,8 @@
 """Checks whether a foreign JSON Schema can be used to validate a call's arguments. Pure.
 
 Invariants: an accepted schema compiles, fetches nothing, and validates in bounded time: references that meet repeatedly
-can need exponentially many steps, and the library blocks all other threads meanwhile.
+can need exponentially many steps, and the library blocks all other threads meanwhile. So a schema's steps are bounded
+when it is accepted, and its steps on a value, with those of patterns on texts, before the value is checked.
 
 Checks the arguments of a tool call: plain JSON, bounded, and valid by the tool's schema. Pure.
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
@@ -26,7 +27,9 @@ BYTES = 16_384
 LARGEST = 2**53
 """Largest integer that every JSON reader represents exactly."""
 PATTERN_STEPS = 10_000
-"""Backtracking limit of a schema's pattern per text."""
+"""Backtracking limit of a schema's pattern per place of a text."""
+PATTERN_BYTES = 1 << 18
+"""Size limit of a compiled pattern."""
 TOLD = 200
 """Length limit of an error message, in characters."""
 
@@ -53,7 +56,14 @@ def _fault_of(tool: ToolSchema, arguments: object) -> str:
     if unknown := sorted(arguments.keys() - wanted):
         takes = ", ".join(f"`{name}`" for name in tool.parameters.get("properties", {})) or "no arguments"
         return f"{tool.name} has no argument `{unknown[0][:40]}`; it takes {takes}"
-    for error in schema_validator(json.dumps(tool.parameters)).iter_errors(json.loads(text)):
+    value = json.loads(text)
+    if _Steps(tool.parameters).too_many(value):
+        return f"the arguments of {tool.name} are too long for its schema: send fewer or shorter values"
+    from jsonschema_rs import ValidationError
+
+    try:
+        schema_validator(json.dumps(tool.parameters)).validate(value)
+    except ValidationError as error:
         where = ".".join(str(step) for step in error.instance_path)
         return f"{tool.name}{f': `{where}`' if where else ''}: {error.message}"[:TOLD]
     return ""
@@ -96,7 +106,7 @@ def schema_validator(schema: str) -> Any:
     for an invalid schema."""
     import jsonschema_rs  # only calls need it, not listing tools
 
-    patterns = jsonschema_rs.FancyRegexOptions(backtrack_limit=PATTERN_STEPS)
+    patterns = jsonschema_rs.FancyRegexOptions(backtrack_limit=PATTERN_STEPS, size_limit=PATTERN_BYTES)
     return jsonschema_rs.validator_for(schema, offline=True, pattern_options=patterns)
 
 
@@ -104,6 +114,8 @@ CHARS = 50_000
 """Length limit of a schema's JSON, in characters."""
 MOST_STEPS = 5_000
 """Limit of subschemas that one value may be checked against, counted with repetition."""
+MOST_WORK = 500_000
+"""Limit of steps of a schema on a whole value; each takes up to two microseconds."""
 DIALECTS = frozenset(
     f"{scheme}://json-schema.org/{draft}"
     for scheme in ("http", "https")
@@ -119,6 +131,7 @@ _INNER = (
     *("additionalProperties", "propertyNames", "unevaluatedProperties"),
 )
 _INNER_BY_NAME = ("properties", "patternProperties")
+_LISTED = ("enum", "required", "dependentRequired", "const")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -168,6 +181,7 @@ class _Steps:
         self._root = root
         self._known: dict[tuple[int, int], int] = {}
         self._under_way: set[tuple[int, int]] = set()
+        self._leaves: dict[int, tuple[int, int]] = {}
 
     def of(self, node: Any, depth: int) -> int:
         if not isinstance(node, dict) or depth < 0:
@@ -186,6 +200,49 @@ class _Steps:
         self._under_way.discard(at)
         self._known[at] = steps
         return steps
+
+    def too_many(self, value: Any) -> bool:
+        """True if the schema may take more than `MOST_WORK` steps on a list or object; the library may save some."""
+        left = MOST_WORK
+        waiting: list[tuple[Any, Any]] = [(self._root, value)]
+        while waiting and left >= 0:
+            node, one = waiting.pop()
+            if not isinstance(node, dict):
+                continue
+            steps, named, known = _own_steps(node), node.get("patternProperties"), node.get("properties")
+            items = [*one, *one.values()] if isinstance(one, dict) else one
+            texts, inside = [part for part in items if isinstance(part, str)], _containers(items)
+            if isinstance(one, list):
+                steps += len(one) ** 2 // 50 if node.get("uniqueItems") else 0
+            elif isinstance(named, dict):
+                steps += len(named) * sum(map(_matching, one))
+            places = {id(inner): name for name, inner in known.items()} if isinstance(known, dict) else {}
+            chars = sum(map(_matching, texts))
+            left -= steps
+            for inner, deeper in self._inner(node):
+                if not deeper:
+                    waiting.append((inner, one))
+                elif (name := places.get(id(inner))) is None:
+                    steps, patterns = self._on_leaf(inner)
+                    left -= (len(items) - len(inside)) * steps + chars * patterns + len(inside)
+                    waiting += [(inner, part) for part in inside] if left >= 0 else []
+                elif isinstance(one, dict) and name in one:
+                    steps, patterns = self._on_leaf(inner)
+                    left -= steps + (_matching(one[name]) * patterns if isinstance(one[name], str) else 0)
+                    waiting += [(inner, part) for part in _containers([one[name]])]
+                left -= 1
+        return left < 0
+
+    def _on_leaf(self, node: Any) -> tuple[int, int]:
+        """Returns a subschema's steps and patterns on a text, number or constant."""
+        if not isinstance(node, dict):
+            return 1, 0
+        if id(node) not in self._leaves:
+            self._leaves[id(node)] = (MOST_WORK, 0)  # for a reference to itself
+            inner = [self._on_leaf(one) for one, deeper in self._inner(node) if not deeper]
+            steps = 1 + _own_steps(node) + sum(steps for steps, _ in inner)
+            self._leaves[id(node)] = steps, ("pattern" in node) + sum(patterns for _, patterns in inner)
+        return self._leaves[id(node)]
 
     def _inner(self, node: dict[str, Any]) -> Iterator[tuple[Any, int]]:
         for name in _REFERENCES:
@@ -226,3 +283,18 @@ class _Steps:
             elif isinstance(one, list):
                 left += one
         return found
+
+
+def _own_steps(node: dict[str, Any]) -> int:
+    """Returns the steps of a subschema's lists of values and names, and of a division by a fraction."""
+    listed = sum(len(node[name]) for name in _LISTED if isinstance(node.get(name), list | dict)) // 8
+    return listed + 20 * isinstance(node.get("multipleOf"), float)
+
+
+def _containers(items: Sequence[Any]) -> list[Any]:
+    return [part for part in items if isinstance(part, list | dict)]
+
+
+def _matching(text: str) -> int:
+    """Returns the steps that a pattern may take on a text."""
+    return len(text) * (1 + min(len(text), PATTERN_STEPS) // 200)

@@ -30,7 +30,7 @@ from curriculum.contract.environment import Environment, NeedsPackages, NeedsUse
 from curriculum.contract.errors import CurriculumError
 from curriculum.worlds.guest import STATE_BYTES
 from curriculum.worlds.tool_schema import fault_of, printable
-from runtime.errors import InfrastructureError, LimitError
+from runtime.errors import InfrastructureError, LimitError, StarvedError
 from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, Priority, Session, SessionPool, Tier, Usage
 
 TEXT_BYTES = 12_000
@@ -42,7 +42,7 @@ SUBMISSION_BYTES = 1 << 18
 PATIENCE = 30.0
 """Multiple of the wall-clock limit that a call may take while it waits for processors. Without it, worlds with heavy
 calls would be lost on a busy machine."""
-ERROR_CHARS = 300
+ERROR_CHARS = 1_000
 ENDED = "a command has ended the terminal: nothing can be run any more"
 A = TypeVar("A")
 B = TypeVar("B")
@@ -227,7 +227,7 @@ class World(ClosesOnExit):
         except (ValueError, TypeError, RecursionError):
             raise self._breaks("it gave no answer to a call") from None
         if not isinstance(text, str) or kind not in ("ok", "refused", "long"):
-            raise self._breaks(f"its program failed: {text}")
+            raise self._breaks(f"its program failed: {printable(str(text))}")
         if not isinstance(state, str) or len(state) > STATE_BYTES:
             raise self._breaks("it gave no state with its answer")
         self._state = state or self._state
@@ -236,6 +236,10 @@ class World(ClosesOnExit):
     def _require_ran(self, result: CallResult, what: str) -> None:
         if result.status is CallStatus.CALLS:
             raise LimitError(f"a world of {self.environment.name}: {result.error}")
+        if result.status is CallStatus.EXPIRED:  # wall clock, which nobody in the world can use up alone
+            why = result.error or "its sandbox has expired"
+            self._origin._broken = self._origin._broken or why
+            raise StarvedError(f"a world of {self.environment.name} ended: {why}", hint="Try it again.")
         if result.status is not CallStatus.OK:
             raise self._breaks(f"{what} ended with {result.status.value}: {result.error}")
 

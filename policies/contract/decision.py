@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
+
+from common.bounded_models import FirstErrorModel
 
 
-class PolicyRecord(BaseModel):
+class PolicyRecord(FirstErrorModel):
     """Frozen pydantic record that forbids unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+from pydantic import Field
+
 from policies.contract.decision import PolicyRecord
 
 
@@ -58,6 +60,15 @@ class EarlierNight(PolicyRecord):
     items: tuple[PairedItem, ...]
 
 
+class RetainedTaskset(PolicyRecord):
+    """Answers of the candidate and of a taskset's anchor, if the anchor is another model than the champion."""
+
+    family: str
+    anchor: str
+    nights: tuple[tuple[PairedItem, ...], ...]
+    """By night, oldest first, with the anchor in the champion's place; empty if no night asked it."""
+
+
 class Budget(PolicyRecord):
     """Position of a candidate among all that met a champion in its quarter, which share one error budget."""
 
@@ -65,6 +76,8 @@ class Budget(PolicyRecord):
     """Quarter in which the two models first met, such as `2026-Q4`."""
     before: int
     """Number of model pairs that first met earlier in that quarter."""
+    better: int = 0
+    """Number of those whose candidate was shown to be better; they share the retention gate's alpha."""
 
 
 class SelfTestReport(PolicyRecord):
@@ -74,6 +87,10 @@ class SelfTestReport(PolicyRecord):
     """Verifier kinds that judged and therefore had to be tested."""
     untested: tuple[str, ...]
     """Verifiers without cases, or with a case that got no verdict."""
+    missing: int = 0
+    """Number of cases that got no verdict."""
+    why: str = ""
+    """Reason for the first of them."""
     attacks: int
     accepted: int
     controls: int
@@ -188,6 +205,12 @@ class Evidence(PolicyRecord):
     evaluated_at: str
     earlier: tuple[EarlierNight, ...] = ()
     """Oldest first."""
+    retained: tuple[RetainedTaskset, ...] = ()
+    """Tasksets with an anchor of their own; the champion is the anchor of all others."""
+    rows: dict[str, int] = Field(default_factory=dict)
+    """Number of sealed questions in existence, for tasksets of given questions; generated ones have no end."""
+    not_askable: dict[str, str] = Field(default_factory=dict)
+    """Tasksets with an anchor that this machine cannot ask any more, each with the reason."""
     budget: Budget | None = None
     measurements: Measurements = Measurements()
     cost: CostReport | None = None
@@ -235,3 +258,20 @@ def first_answers(nights: Iterable[Iterable[PairedItem]]) -> tuple[PairedItem, .
         seen.update(name for item in fresh for name in item.asks)
         found += fresh
     return tuple(found)
+
+
+def by_family(nights: Iterable[Iterable[PairedItem]]) -> dict[str, tuple[PairCounts, ...]]:
+    """Returns, for each taskset of any night, its counts after each night, oldest first; repeated questions count
+    once."""
+    rest = [list(night) for night in nights]
+    counted = [pairs_by_family(first_answers(rest[: number + 1])) for number in range(len(rest))]
+    families = sorted({item.family for night in rest for item in night})
+    return {family: tuple(counts.get(family, PairCounts(0, 0, 0)) for counts in counted) for family in families}
+
+
+def pairs_by_family(items: Iterable[PairedItem]) -> dict[str, PairCounts]:
+    """Counts items that both models answered, by taskset."""
+    found: dict[str, list[PairedItem]] = {}
+    for item in items:
+        found.setdefault(item.family, []).append(item)
+    return {family: pairs(own) for family, own in found.items()}

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from common.bounded_models import FirstErrorModel
 from common.plugins.installed import DISTRIBUTION, VERSION
 
 Backend = Literal["gvisor", "nsjail"]
@@ -18,7 +19,7 @@ Tier = Literal["shared", "process", "sandbox"]
 """Isolation tiers from least to most; all three run in a sandbox."""
 
 
-class Section(BaseModel):
+class Section(FirstErrorModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 

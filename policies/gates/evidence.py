@@ -21,6 +21,8 @@ from policies.statistics import log_odds, needed
 
 FARTHEST = 60
 """Number of future nights searched for sufficient evidence."""
+BY_QUESTIONS = frozenset({"improvement", "evidence", "non_regression", "retention"})
+"""Gates that more questions can decide."""
 
 
 class EvidenceRules(Section):
@@ -80,13 +82,14 @@ def may_go_on(counts: PairCounts, nights: int, rules: EvidenceRules) -> bool:
 def asks_again(findings: Sequence[GateFinding], nights: int, rules: EvidenceRules) -> bool:
     """True if a candidate should be asked fresh questions on another night.
 
-    Requires a gain, no failed gate, an undecided improvement or evidence gate, and nights left.
+    Requires a gain, no failed gate, an undecided gate that more questions can decide, and nights left.
     """
     by_gate = {finding.gate: finding for finding in findings}
+    undecided = {finding.gate.partition("/")[0] for finding in findings if finding.outcome is UNDECIDED}
     gain, so_far = by_gate.get("improvement"), by_gate.get("evidence")
     if gain is None or so_far is None or any(finding.outcome is FAILED for finding in findings):
         return False
-    return UNDECIDED in (gain.outcome, so_far.outcome) and nights < rules.nights and (gain.figure or 0.0) > 0
+    return not undecided.isdisjoint(BY_QUESTIONS) and nights < rules.nights and (gain.figure or 0.0) > 0
 
 
 def nights_to_go(counts: PairCounts, nights: int, improving: ImprovementRules, rules: EvidenceRules) -> int | None:

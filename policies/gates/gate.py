@@ -122,7 +122,7 @@ class GateFigure:
         )
 
 
-def items_to_decide(items: int, gain: float, reach: float, threshold: float, of: str = "") -> str:
+def items_to_decide(items: int, gain: float, reach: float, threshold: float) -> str:
     """Estimates, as a sentence, the number of questions that would decide at this gain. The interval shrinks with the
     square root of that number. `gain`, `reach` (from the gain to the interval's lower end) and `threshold` are in
     points."""
@@ -130,4 +130,4 @@ def items_to_decide(items: int, gain: float, reach: float, threshold: float, of:
     if distance < 0.05:
         return f"another candidate: this gain is so close to {threshold:+g} points that no number of questions decides"
     needed = max(items + 1, math.ceil(items * (reach / distance) ** 2))
-    return f"about {needed} questions{of} would decide at this gain"
+    return f"about {needed} questions would decide at this gain"

@@ -26,6 +26,7 @@ from policies.gates import (
     integrity,
     non_regression,
     refusal,
+    retention,
     selftest,
     service,
 )
@@ -39,6 +40,7 @@ GATES: tuple[Gate[Any], ...] = (
     improvement.GATE,
     evidence.GATE,
     non_regression.GATE,
+    retention.GATE,
     hacks.GATE,
     drift.GATE,
     egress.GATE,

@@ -41,8 +41,13 @@ def judge(evidence: Evidence, rules: SelfTestRules, context: GateContext) -> Gat
 def _gap(report: SelfTestReport, rules: SelfTestRules, evaluated_at: str) -> str:
     """Returns the reason why a faultless self-test does not cover the evaluation; empty if it does."""
     age = hours_between(report.made_at, evaluated_at)
-    if not report.verifiers or report.untested:
-        return f"not every case was run: {', '.join(report.untested) or 'no verifier was tested'}"
+    if not report.verifiers:
+        return "no verifier was tested"
+    if report.untested and not report.missing:
+        return f"no cases for {', '.join(report.untested)}"
+    if report.untested:
+        total = report.missing + report.attacks + report.controls
+        return f"{report.missing} of {total} cases got no verdict ({', '.join(report.untested)}): {report.why}"
     if report.tested != report.installed:
         return "the self-test covers other verifier versions than those that judged"
     if age < 0:

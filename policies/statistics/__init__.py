@@ -75,14 +75,6 @@ def paired_difference(gained: int, lost: int, items: int, *, alpha: float) -> tu
     return _score_end(gained, lost, items, z), _score_end(gained, lost, items, -z)
 
 
-def non_inferiority_bounds(gained: int, lost: int, items: int, *, alpha: float) -> tuple[float, float]:
-    """Returns the lower and upper one-sided bounds, at level 1 - `alpha` each, for a paired difference.
-
-    Not inferior by a margin if the lower bound is above minus the margin; inferior if the upper bound is below it.
-    """
-    return paired_difference(gained, lost, items, alpha=2 * alpha)
-
-
 def wilson(successes: int, items: int, *, alpha: float) -> tuple[float, float]:
     """Returns the two-sided score interval at level 1 - `alpha` for one proportion (Wilson 1927)."""
     if not 0 <= successes <= items or items < 1:

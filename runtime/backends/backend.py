@@ -21,7 +21,7 @@ from pathlib import Path
 
 from runtime.backends.cgroups import ControlGroup
 from runtime.backends.host import SandboxHost
-from runtime.backends.process_box import COMPLAINT, HINT, REMOVE_SECONDS, ProcessBox, read_now
+from runtime.backends.process_box import COMPLAINT, HINT, REMOVE_SECONDS, ProcessBox, SlowTimer, read_now
 from runtime.errors import InfrastructureError, SandboxError
 from runtime.profile import BackendName, BoxUsage, Profile
 
@@ -98,16 +98,16 @@ class Backend(ABC):
         seconds: float | None,
         finished: Callable[[int, str], None],
     ) -> None:
-        """Runs a program for a box; the first one gets its pipes, later ones none. Killed after `seconds`.
+        """Runs a program for a box; the first one gets its pipes, later ones none. Killed if stuck for `seconds`.
 
         `finished` gets the exit status and a problem description.
         """
         first, problem = bool(box.inside), ""
         ours = stderr = -1
 
-        def too_late() -> None:
+        def too_late(why: str) -> None:
             nonlocal problem
-            problem = f"no end after {seconds:.0f} s"
+            problem = why
             program.process.kill()
 
         def exited(code: int) -> None:
@@ -140,7 +140,7 @@ class Backend(ABC):
             elif stderr >= 0:
                 os.close(stderr)
         box.programs.append(program)
-        timer = self._host.reactor.after(seconds, too_late) if seconds is not None else None
+        timer = SlowTimer(self._host.reactor, box, seconds, too_late) if seconds is not None else None
 
     def end(self, box: ProcessBox, done: Callable[[BoxUsage], None]) -> None:
         """Kills all inside a box; `done` gets the final usage once nothing runs (some 8 ms). Ending twice is fine."""

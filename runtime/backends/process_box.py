@@ -9,6 +9,7 @@ import contextlib
 import os
 import shutil
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -16,7 +17,13 @@ from runtime.backends.cgroups import ControlGroup
 from runtime.backends.reaper import StartedProgram
 from runtime.errors import InfrastructureError
 from runtime.profile import BoxUsage, Profile
+from runtime.reactor import Reactor
 
+BUSY_SHARE = 0.1
+"""Share of an interval below which a box that neither computed nor waited for a CPU counts as stuck: an idle gVisor
+uses some CPU for its timers."""
+INTERVALS = 10
+"""Maximum number of intervals for which a slow box is awaited."""
 REMOVE_SECONDS = 5.0
 OUTPUT_BYTES = 1 << 14
 RESTING_CPUS = 0.01
@@ -115,6 +122,38 @@ class ProcessBox:
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self.folder)
         return last
+
+
+class SlowTimer:
+    """Timer of one step of a box. It expires after an interval in which the box was stuck, and at last in any case: a
+    box that computes, or waits for a CPU, is only slow."""
+
+    def __init__(self, reactor: Reactor, box: ProcessBox, seconds: float, expired: Callable[[str], None]) -> None:
+        """Starts a step's timer with intervals of `seconds`. `expired` gets the reason, at most once."""
+        self._reactor, self._box, self._seconds, self._expired = reactor, box, seconds, expired
+        self._before, self._intervals = BoxUsage(), 0
+        self._timer = reactor.after(seconds, self._look)
+
+    @property
+    def over(self) -> bool:
+        """True once the timer was cancelled, or has expired and its owner cancelled it."""
+        return self._timer.cancelled
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        self._intervals += 1
+        before, now = self._before, self._box.usage(waits=True)
+        waited = sum(max(0.0, seconds - before.waits.get(thread, 0.0)) for thread, seconds in now.waits.items())
+        busy = now.cpu_seconds - before.cpu_seconds + waited
+        slow = busy >= BUSY_SHARE * self._seconds
+        if slow and self._intervals < INTERVALS:
+            self._before = now
+            self._timer = self._reactor.after(self._seconds, self._look)
+            return
+        state = "it is slow: the machine may be too busy" if slow else "it neither computes nor waits for a CPU"
+        self._expired(f"no end after {self._intervals * self._seconds:g} s; {state}")
 
 
 def read_now(descriptor: int) -> str:

@@ -129,7 +129,7 @@ def write_accounts(root: Path) -> None:
             (root / folder / name).write_text(text)
 
 
-FORMAT = "2"
+FORMAT = "3"
 NO_PROGRAMS: Mapping[str, Path] = MappingProxyType({})
 GUEST = Path(__file__).parents[1] / "guest"
 DEFAULT_PYTHON = "/usr/bin/python3"
@@ -296,8 +296,8 @@ def _build(root: Path, python: Python, packages: Packages | None, programs: Mapp
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
     if packages is not None:  # last: links share their modes with the folder, which has the right ones
-        extensions = sorted(packages.folder.rglob("*.so*"))
-        for library in linked(extensions).libraries:
+        binaries = [*sorted(packages.folder.rglob("*.so*")), *packages.programs]
+        for library in linked(binaries).libraries:
             if not library.resolve().is_relative_to(packages.folder.resolve()):
                 _copy(library.resolve(), root, library)
         link_into(packages, root)

@@ -8,7 +8,8 @@ profile's CPU time and life count from readiness and hand-over and are enforced 
 Broker's only exchange with a guest: readiness, liveness after a restore, new random numbers.
 
 Invariants: only a guest that answered with its nonce (a fresh start: with its initial READY frame) and not one byte
-more is handed over; a silent guest, or one that says anything else, is given up.
+more is handed over. One that says anything else is given up, and so is a silent one that neither computes nor waits for
+a CPU: a busy machine makes a start slow, not wrong.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from runtime.backends.backend import Backend
-from runtime.backends.process_box import ProcessBox
+from runtime.backends.process_box import ProcessBox, SlowTimer
 from runtime.broker.base_images import StartSource
 from runtime.broker_api import Termination
-from runtime.errors import InfrastructureError, SandboxError
+from runtime.errors import InfrastructureError, SandboxError, StartError
 from runtime.guest import wire
 from runtime.guest.wire import Op, ReplyKind
 from runtime.profile import BoxUsage, Cause, Profile
@@ -64,7 +65,7 @@ class Handshake:
         self._nonce = wire.NO_NONCE if op is None else os.urandom(wire.NONCE_BYTES)
         self._replies = wire.Replies(REPLY_BYTES)
         self._received = 0
-        self._timer = reactor.after(seconds, lambda: self._end(f"no answer for {seconds:g} s"))
+        self._timer = SlowTimer(reactor, box, seconds, self._end)
         reactor.watch(box.replies, selectors.EVENT_READ, self._receive)
         if op is not None:
             body = os.urandom(SEEDS) if op is Op.RESEED else b""
@@ -79,7 +80,7 @@ class Handshake:
         self._end("ended by the broker")
 
     def _receive(self) -> None:
-        if self._timer.cancelled:
+        if self._timer.over:
             return
         try:
             data = os.read(self._box.replies, 1 << 14)
@@ -99,7 +100,7 @@ class Handshake:
         return reply.nonce == self._nonce and reply.kind == ReplyKind.READY
 
     def _end(self, problem: str) -> None:
-        if self._timer.cancelled:
+        if self._timer.over:
             return
         self._timer.cancel()
         self._reactor.watch(self._box.replies, 0, self._receive)
@@ -109,15 +110,15 @@ class Handshake:
         complaint = self._box.complaint()
         reason = f"{problem}; its output: {complaint!r}" if complaint else problem
         text = f"sandbox {self._box.id} did not become ready: {reason}"
-        self._done(InfrastructureError(text, hint=HINT))
+        self._done(StartError(text, hint=HINT))
 
 
 log = logging.getLogger(__name__)
 CLOCK_SECONDS = 0.5
 SLICES = 5
 """Number of slices in which the clock visits the boxes: reading the groups of many takes a while."""
-START_SECONDS = 30.0
-RESEED_SECONDS = 5.0
+START_SECONDS, RESEED_SECONDS = 30.0, 5.0
+"""Time for which a guest may be stuck before it answers, in seconds; a slow one gets more."""
 
 
 class State(StrEnum):
@@ -195,7 +196,7 @@ class BrokerBoxes:
             live.box = box
             if live.state is State.ENDING:
                 self._kill(live)
-                done(InfrastructureError(f"sandbox {box.id} was ended before it was ready"))
+                done(StartError(f"sandbox {box.id} was ended before it was ready"))
                 return
             self.handshake(live, op, START_SECONDS, answered)
 

@@ -32,7 +32,7 @@ from pydantic import ValidationError
 from runtime.broker import messages
 from runtime.broker import messages as m
 from runtime.broker_api import Handle, OnReady, SnapshotCopy, Termination
-from runtime.errors import BrokerLostError, InfrastructureError, RefusedError, SandboxError
+from runtime.errors import BrokerLostError, BusyError, InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BoxUsage, Cause, Profile
 from runtime.reactor import Reactor
 from runtime.sandbox import Priority, SnapshotId
@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 GONE_HINT = "See the broker's log or this terminal, then start a new one."
 ALLOW_HINT = "Start the broker with `--allow-uid UID`."
 CONNECT_SECONDS = 5
+BUSY_HINT = "Nothing is known to be wrong: try again when the machine is less busy."
 Answered = Callable[[m.Answer | SandboxError], None]
 A = TypeVar("A", bound=m.Answer)
 V = TypeVar("V")
@@ -66,13 +67,18 @@ def connect(path: Path) -> socket.socket:
 
 
 def ask(path: Path, seconds: float = 5.0) -> m.BrokerWelcome:
-    """Returns the broker's welcome, if this user may use it; blocks. Raises RefusedError otherwise."""
+    """Returns the broker's welcome, if this user may use it; blocks. Raises BusyError if it does not answer in time,
+    RefusedError otherwise."""
     with connect(path) as connection:
         connection.settimeout(seconds)
         try:
             connection.send(messages.pack(m.ClientHello(request=m.FIRST, protocol=m.PROTOCOL)))
             data = connection.recv(m.PACKET_BYTES)
             answer = m.ANSWER.validate_json(data) if data else None
+        except (TimeoutError, BlockingIOError) as error:
+            raise BusyError(
+                f"too busy: the broker at {path} did not answer in {seconds:g} s", hint=BUSY_HINT
+            ) from error
         except (OSError, ValidationError) as error:
             raise RefusedError(f"the broker at {path} does not answer: {error}", hint=GONE_HINT) from error
     if isinstance(answer, m.BrokerWelcome):

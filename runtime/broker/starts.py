@@ -17,7 +17,7 @@ from runtime.broker.base_images import BaseImages, ImageState, StartSource
 from runtime.broker.boxes import START_SECONDS, BrokerBoxes, Live, State
 from runtime.broker.spans import Spans
 from runtime.broker.store import INNER, Store, StoredSnapshot
-from runtime.errors import InfrastructureError, SandboxError
+from runtime.errors import InfrastructureError, SandboxError, StartError
 from runtime.guest.wire import Op
 
 
@@ -121,7 +121,7 @@ class BoxStarts:
                 if live.state is State.READY:
                     self._boxes.handshake(live, Op.PING, START_SECONDS, answered)
                 else:
-                    answered(InfrastructureError(f"sandbox {live.id} ended while its image was made"))
+                    answered(StartError(f"sandbox {live.id} ended while its image was made"))
 
             def answered(problem: SandboxError | None) -> None:
                 done(StartOutcome(live if problem is None else problem, outcome.seconds))
@@ -138,6 +138,8 @@ class BoxStarts:
             if isinstance(live, Live):
                 self._spans.add(name, now - begun, now)
                 self._counts["launches_cold" if name == "start" else "launches_restored"] += 1
+            elif isinstance(live, InfrastructureError):
+                live = StartError(str(live), hint=live.hint)
             done(StartOutcome(live, now - begun))
 
         return ended

@@ -207,6 +207,7 @@ class HostActor:
                 pool.sandbox(
                     command.limits,
                     userland=command.userland,
+                    packages=command.packages,
                     snapshot=command.snapshot,
                     caller=command.caller,
                     priority=command.priority,

@@ -78,6 +78,7 @@ class OpenBox(_AboutCall):
     kind: Literal["box"] = "box"
     limits: Limits | None
     userland: bool = False
+    packages: PackageSet | None = None
     snapshot: SnapshotId | None
     caller: str
     priority: Priority

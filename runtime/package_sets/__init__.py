@@ -5,6 +5,8 @@ rename, so it is complete or absent. One process at a time changes the folder of
 with the next. A set has no `.pth` file and no program. Added files are never imported on the host. pip runs with its
 local configuration; nothing is fetched when a sandbox uses a set. A name points to one set, and its previous set is
 removed.
+
+`pip.py` resolves requirements into locks and runs pip.
 """
 
 from __future__ import annotations
@@ -21,14 +23,16 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from runtime.backends.packages import DIGEST, INSIDE, SETS, find_set
+from runtime.backends.packages import DIGEST, INSIDE, PROGRAMS, SETS, find_set
 from runtime.backends.rootfs import inspect_python
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.model import FrozenModel
+from runtime.package_sets.pip import install
+from runtime.package_sets.system import SystemParts, add_system
 from runtime.sandbox import NO_FILES
 
-INSTALL_SECONDS = 900
-PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][0-9A-Za-z.+!]*")
+CHECK_SECONDS = 900
+PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][0-9A-Za-z.+!]*( --hash=sha256:[0-9a-f]{64})?")
 UNWANTED = ("*.pth", "*.pyi", "*.a", "*.h")
 NAME_SUFFIX = ".name"
 BUILDING, LEAVING = "new-", "old-"
@@ -43,6 +47,21 @@ class InstalledSet(FrozenModel):
 
 def sets_folder() -> Path:
     return Path(sys.prefix) / SETS
+
+
+def set_folder(digest: str) -> Path:
+    """Returns the folder of an installed package set. Raises RefusedError for an unknown one."""
+    return find_set(digest, sets_folder())
+
+
+def guest_version() -> str:
+    """Returns the version of the guests' Python. Raises RefusedError without a usable one."""
+    return inspect_python(None).version
+
+
+def has_programs(folder: Path) -> bool:
+    """True if a package set has Node.js, whose servers need more memory."""
+    return any((folder / one).exists() for one in PROGRAMS)
 
 
 def set_named(name: str, sets: Path | None = None) -> str | None:
@@ -71,12 +90,14 @@ def install_set(
     python: str | None = None,
     *,
     added: Mapping[str, bytes] = NO_FILES,
+    system: SystemParts | None = None,
 ) -> InstalledSet:
     """Fetches and installs a package set unless present.
 
-    `imports` are modules that must be importable from it; `added` are extra files by path, which never replace fetched
-    ones. Raises RefusedError for an inexact version, for unavailable or unimportable packages, and without a usable
-    Python; InfrastructureError on a disk error.
+    `pins` are exact versions, with hashes if locked. `imports` are modules that must be importable from it, on this
+    host; `added` are extra files by path, which never replace fetched ones; `system` is what the root itself gets.
+    Raises RefusedError for an inexact version, for unavailable or unimportable packages, and without a usable Python;
+    InfrastructureError on a disk error.
     """
     for pin in pins:
         if not PIN.fullmatch(pin):
@@ -84,13 +105,18 @@ def install_set(
                 f"{pin[:80]!r} is not an exact version", hint="Write `name==1.2.3`, one line per package."
             )
     guest = inspect_python(python)
-    digest = hashlib.sha256("\n".join([*sorted(pins), *_contents(added), guest.version]).encode()).hexdigest()[:16]
+    parts = [*sorted(pins), *_contents(added), *(system.lines if system else ()), guest.version]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     def build(temporary: Path) -> None:
-        _fetch(temporary, pins, str(guest.executable), guest.version.split()[0])
+        if pins:
+            install(temporary, pins, guest.version)
         _add(temporary, added)
         _tidy(temporary, str(guest.executable))
-        _require_imports(temporary, str(guest.executable), imports)
+        if system is not None:
+            add_system(temporary, system)
+        if imports:
+            _require_imports(temporary, str(guest.executable), imports)
 
     return _kept(name, digest, sets or sets_folder(), build)
 
@@ -184,26 +210,6 @@ def _names(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"*{NAME_SUFFIX}"))
 
 
-def _fetch(folder: Path, pins: Sequence[str], python: str, version: str) -> None:
-    asked = ["install", "-qq", "--no-deps", "--no-compile", "--only-binary=:all:", "--disable-pip-version-check"]
-    asked += ["--implementation", "cp", "--python-version", ".".join(version.split(".")[:2]), "--target", str(folder)]
-    hint = f"Read pip's message, and see `pip config` for its package sources for {python}."
-    try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-m", "pip", *asked, *pins],
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise RefusedError(f"fetching the packages took more than {INSTALL_SECONDS} s", hint=hint) from error
-    if done.returncode != 0:
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
-        raise RefusedError(f"the packages could not be fetched: {' '.join(said[-2:])[:400]}", hint=hint)
-
-
 def _add(folder: Path, added: Mapping[str, bytes]) -> None:
     """Writes files into a package set being built. Raises RefusedError for a path outside it, or one that exists."""
     there = {entry.name for entry in folder.iterdir()}
@@ -220,6 +226,7 @@ def _add(folder: Path, added: Mapping[str, bytes]) -> None:
 
 def _tidy(folder: Path, python: str, only: Sequence[str] = ("",)) -> None:
     """Removes a package set's files that would run by themselves, and compiles everything below `only`."""
+    programs = [folder / one for one in PROGRAMS]
     shutil.rmtree(folder / "bin", ignore_errors=True)
     for pattern in UNWANTED:
         for file in folder.rglob(pattern):
@@ -237,9 +244,12 @@ def _tidy(folder: Path, python: str, only: Sequence[str] = ("",)) -> None:
     ]
     places = [str(folder / one) for one in only]
     with contextlib.suppress(subprocess.TimeoutExpired):
-        subprocess.run([python, "-I", *compiling, *places], capture_output=True, timeout=INSTALL_SECONDS, check=False)
+        subprocess.run([python, "-I", *compiling, *places], capture_output=True, timeout=CHECK_SECONDS, check=False)
     for path in folder.rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o644)
+        if path.is_symlink():
+            path.unlink()
+        else:
+            path.chmod(0o755 if path.is_dir() or path in programs else 0o644)
 
 
 def _require_imports(folder: Path, python: str, imports: Sequence[str]) -> None:
@@ -249,12 +259,12 @@ def _require_imports(folder: Path, python: str, imports: Sequence[str]) -> None:
             [python, "-I", "-S", "-B", "-c", asked, str(folder)],
             capture_output=True,
             text=True,
-            timeout=INSTALL_SECONDS,
+            timeout=CHECK_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise RefusedError(
-            f"importing the packages took more than {INSTALL_SECONDS} s", hint="Try again on a less busy machine."
+            f"importing the packages took more than {CHECK_SECONDS} s", hint="Try again on a less busy machine."
         ) from error
     if done.returncode != 0:
         said = (done.stderr.splitlines() or ["no message"])[-1]

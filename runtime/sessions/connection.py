@@ -31,7 +31,9 @@ log = logging.getLogger(__name__)
 START_SECONDS = 60.0
 """Timeout for a broker's hello, in seconds."""
 AGAIN_SECONDS = 30.0
-"""Time to wait for a dead shared broker, which its service may restart, in seconds."""
+"""Time to wait for a dead shared broker, which its service may restart, in seconds. Waited once, not per request."""
+REPLACED_SECONDS = 3.0
+"""Time to wait for it if a private one may take its place, in seconds."""
 PAUSE_SECONDS = 0.2
 GONE_HINT = "See the broker's log or this terminal."
 Use = Callable[[BrokerClient], Ticket | None]
@@ -62,6 +64,10 @@ class BrokerConnection:
         self._client: BrokerClient | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._connecting = self._closed = False
+        self._shared = settings.broker
+        """Socket of the shared broker; None once a private one serves."""
+        self._in_vain = False
+        """True once a dead shared broker was awaited in vain."""
         self._later: list[_Later] = []
         self._owners: dict[Handle, BrokerClient] = {}
         self._opener: threading.Thread | None = None
@@ -169,8 +175,9 @@ class BrokerConnection:
             self._later.append(later)
             if not self._connecting:
                 self._connecting = True
-                awaited = self.backends and self._settings.broker is not None
-                self._begin(time.monotonic() + AGAIN_SECONDS if awaited else 0.0)
+                awaited = self.backends and self._shared is not None
+                seconds = 0.0 if self._in_vain else REPLACED_SECONDS if self._settings.replaces else AGAIN_SECONDS
+                self._begin(time.monotonic() + seconds if awaited else 0.0)
         return later
 
     def _begin(self, until: float) -> None:
@@ -183,8 +190,9 @@ class BrokerConnection:
 
     def _open(self, until: float) -> None:
         try:
-            if self._settings.broker is not None:
-                ends, process = _await(self._settings.broker, until), None
+            found = self._again(self._shared, until) if self._shared is not None else None
+            if found is not None:
+                ends, process = found, None
             else:
                 if self._process is not None:
                     wait_for_private(self._process)
@@ -194,6 +202,19 @@ class BrokerConnection:
             self._reactor.call(lambda: self._opened(problem, None, until))
             return
         self._reactor.call(lambda: self._opened(ends, process, until))
+
+    def _again(self, path: Path, until: float) -> socket.socket | None:
+        """Connects to the shared broker; None if it has stopped for good and the settings permit a private one in its
+        place. Raises RefusedError, InfrastructureError."""
+        try:
+            return _await(path, until)
+        except InfrastructureError as error:
+            if not self._settings.replaces:
+                raise
+            backends = ", ".join(self._settings.own.backends)
+            log.warning("%s; sandboxes now start under a broker of this process, with the same %s", error, backends)
+            self._shared = None
+            return None
 
     def _opened(
         self, ends: socket.socket | SandboxError, process: subprocess.Popen[bytes] | None, until: float
@@ -222,6 +243,7 @@ class BrokerConnection:
     def _connected(self, found: BrokerClient | SandboxError) -> None:
         self._connecting = False
         waiting, self._later = self._later, []
+        self._in_vain = not isinstance(found, BrokerClient)
         if isinstance(found, BrokerClient):
             self._client, self.backends = found, dict(found.backends)
             if self._closed:

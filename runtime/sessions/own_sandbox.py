@@ -15,7 +15,7 @@ from functools import partial
 from pydantic import ValidationError
 
 from runtime.broker_api import SnapshotCopy, Termination
-from runtime.errors import BadRequestError, InfrastructureError, LimitError, RefusedError, SandboxError
+from runtime.errors import BadRequestError, BrokerLostError, GuestLostError, LimitError, RefusedError, SandboxError
 from runtime.guest import wire
 from runtime.guest.users import UID
 from runtime.guest.wire import Op, ReplyKind
@@ -308,13 +308,15 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return awaited(self._waiter.reactor, worker.when_ended, END_SECONDS, silence)
 
     def _believed(self, outcome: CallOutcome) -> CallOutcome:
-        """Returns a call's outcome if it says anything about the call. Raises InfrastructureError otherwise."""
+        """Returns a call's outcome if it says anything about the call. Raises BrokerLostError or GuestLostError
+        otherwise."""
         if isinstance(outcome.kind, LossCause):
             self._require_open()
-            if outcome.kind is LossCause.BROKER or not outcome.blamed:
-                raise InfrastructureError(
-                    f"sandbox {self.id} is gone", hint="Open a new sandbox, or restore a snapshot."
-                )
+            gone, hint = f"sandbox {self.id} is gone", "Open a new sandbox, or restore a snapshot."
+            if outcome.kind is LossCause.BROKER:
+                raise BrokerLostError(f"{gone} with its broker", hint=hint)
+            if not outcome.blamed:
+                raise GuestLostError(gone, hint=hint)
         return outcome
 
     def _program_facts(self, outcome: CallOutcome) -> tuple[int | None, int]:
@@ -324,4 +326,4 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
             facts = json.loads(outcome.report)
             return int(facts["exit_code"]), int(facts["stdout_bytes"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InfrastructureError(f"sandbox {self.id} sent no valid report of the program's end") from error
+            raise GuestLostError(f"sandbox {self.id} sent no valid report of the program's end") from error

@@ -11,7 +11,15 @@ from collections.abc import Callable
 from functools import partial
 
 from runtime.broker_api import Termination, Ticket
-from runtime.errors import BadRequestError, BrokerLostError, InfrastructureError, LimitError, SandboxError
+from runtime.errors import (
+    BadRequestError,
+    BrokerLostError,
+    InfrastructureError,
+    LimitError,
+    SandboxError,
+    StartError,
+    StarvedError,
+)
 from runtime.guest.wire import FULL, Op, ReplyKind
 from runtime.sandbox import CallResult, SnapshotId, Tier
 from runtime.sessions.branches import Before, NewFile, Seed
@@ -305,7 +313,7 @@ class SessionPlacement:
         elif self.tier is Tier.PROCESS and outcome.kind not in (ReplyKind.OK, ReplyKind.EXCEPTION):
             self._move(port, outcome, Tier.SANDBOX)  # stopped, perhaps because of others, before it could diverge
         else:
-            self._break_with(InfrastructureError(UNREPEATABLE, hint="Open a new session."))
+            self._break_with(StartError(UNREPEATABLE, hint="Open a new session."))
 
     def _compile_aside(self, call: SessionCall) -> None:
         """Compiles source that the host could not parse in a shared interpreter without session state: a compute-only
@@ -359,7 +367,7 @@ class SessionPlacement:
             case NextStep.SANDBOX:
                 self._move(port, outcome, Tier.SANDBOX)
             case NextStep.BROKEN if outcome.kind is LossCause.STARVED:
-                self._break_with(InfrastructureError(STARVED, hint="Open a new session when the machine is less busy."))
+                self._break_with(StarvedError(STARVED, hint="Open a new session when the machine is less busy."))
             case NextStep.BROKEN:
                 self._break()
 

@@ -99,6 +99,7 @@ class Sessions(ClosesOnExit):
         limits: Limits | None = None,
         *,
         userland: bool = False,
+        packages: PackageSet | None = None,
         snapshot: SnapshotId | None = None,
         caller: str = "",
         priority: Priority = Priority.TRAINING,
@@ -113,7 +114,7 @@ class Sessions(ClosesOnExit):
         """
         self._check(caller)
         wanted = limits or self.limits
-        fresh = partial(self._starts.profile, "sandbox", limits=wanted, userland=userland)
+        fresh = partial(self._starts.profile, "sandbox", limits=wanted, userland=userland, packages=packages)
         source = fresh() if snapshot is None else copy_of(snapshot)
         [worker] = self._waiter.workers(source, caller=caller, priority=priority)
         return OwnSandbox(worker, wanted, self._waiter, caller=caller, priority=priority, born=self._sandboxes.add)

@@ -56,7 +56,7 @@ class LiveSession(ClosesOnExit):
     def start(
         self, code: str, *, seconds: float | None = None, keep: bool = False, patience: float = 1.0
     ) -> Future[CallResult]:
-        limit = call_seconds(seconds, self._ports.limits)
+        limit = call_seconds(seconds, self._ports.limits, self._terms.packages)
         if self._closed:
             raise BadRequestError(f"{self.id} is closed")
         need = classify(code, self._ports.ready_modules)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from runtime.errors import BadRequestError
 from runtime.fair_queue import QueueEntry
 from runtime.guest.wire import Op
+from runtime.profile import PackageSet
 from runtime.sandbox import CallResult, Limits, Priority, Session
 from runtime.sessions.outcomes import CallOutcome
 from runtime.sessions.purity import Need
@@ -17,11 +18,12 @@ MAX_FORKS = 256
 Done = Callable[[CallOutcome], None]
 
 
-def call_seconds(asked: float | None, limits: Limits) -> float:
+def call_seconds(asked: float | None, limits: Limits, packages: PackageSet | None = None) -> float:
     """Returns one call's limit in seconds, which a request can only shorten. Raises BadRequestError if invalid."""
     if asked is not None and not asked > 0:
         raise BadRequestError(f"a call cannot be limited to {asked} seconds")
-    return min(limits.call_seconds, asked or limits.call_seconds)
+    most = max(limits.call_seconds, packages.call_seconds if packages is not None else 0.0)
+    return min(most, asked or most)
 
 
 @dataclass(slots=True, eq=False)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from runtime.broker_api import SnapshotCopy, Ticket
-from runtime.errors import BusyError, InfrastructureError, SandboxError
+from runtime.errors import BusyError, SandboxError, StartError
 from runtime.fair_queue import FairQueue, QueueEntry
 from runtime.guest.wire import Op, ReplyKind
 from runtime.profile import Profile
@@ -168,7 +168,7 @@ class Slots:
                 self._give(claim, port)  # if lost, the session notices and retries
             else:
                 port.leave()
-                claim.answer(InfrastructureError(f"sandbox {worker.id} has no process left"))
+                claim.answer(StartError(f"sandbox {worker.id} has no process left"))
 
         terms = claim.terms
         worker.turn(SessionRequest(Op.OPEN, port.number, b"", OPEN_SECONDS, opened, terms.caller, terms.priority))

@@ -110,7 +110,8 @@ def profile(
         packages=packages.digest if packages is not None else None,
         preload=preload,
         memory_mib=memory + ahead_mib,
-        process_memory_mib=address_space + sum(family.address_space_mib for family in loaded),
+        process_memory_mib=address_space
+        + (4 * ahead_mib if packages is not None else sum(family.address_space_mib for family in loaded)),
         pids=pids,
         cpus=cpus,
         tmp_mib=limits.tmp_mib,

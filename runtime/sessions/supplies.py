@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runtime.errors import InfrastructureError, LimitError, SandboxError
+from runtime.errors import LimitError, SandboxError, StartError
 from runtime.guest.wire import Op, ReplyKind, write_body
 from runtime.sessions.branches import NewFile
 from runtime.sessions.files import FILE_SECONDS, reason
@@ -66,4 +66,4 @@ def unwritten(file: NewFile, outcome: CallOutcome) -> SandboxError:
     """Returns the error for a session's initial file that could not be written."""
     if outcome.kind is ReplyKind.REFUSED:
         return LimitError(f"the file {file.name} cannot be written to /work: {reason(outcome)}")
-    return InfrastructureError(f"the sandbox ended while the file {file.name} was written", hint="Open a new session.")
+    return StartError(f"the sandbox ended while the file {file.name} was written", hint="Open a new session.")

@@ -76,7 +76,7 @@ def test_what_is_parsed_takes_memory_in_proportion_to_its_values(part: bytes) ->
     text = b"[" + b",".join([part] * count) + b"]"
     values = 1 + count * (1 + part.count(b":") + (part == b"[[]]"))
     tracemalloc.start()
-    read(text, Bounds(size=1 << 24, values=1 << 20))
+    read(text, Bounds(size=1 << 24, values=1 << 20, containers=1 << 20))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak <= 4 * len(text) + BYTES_PER_VALUE * values

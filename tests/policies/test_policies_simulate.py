@@ -100,6 +100,8 @@ def test_a_careless_policy_is_seen_to_be_fooled() -> None:
     changes = {
         "improvement": gates.improvement.model_copy(update={"min_gain": 0.0, "alpha": 0.2}),
         "evidence": gates.evidence.model_copy(update={"alpha": 0.2, "candidates": 1, "nights": 1}),
+        "non_regression": gates.non_regression.model_copy(update={"margin": 50.0}),
+        "retention": None,
     }
     careless = POLICY.model_copy(update={"gates": gates.model_copy(update=changes)})
     found = simulate(careless, Assumed(quarters=400, nights=1, within=1, seed=2))

@@ -222,6 +222,8 @@ async def test_keys_of_a_dialog_are_there_where_they_do_something(appliance: App
         await pilot.press("up", "escape", "e")
         await until(pilot, lambda: isinstance(pilot.app.screen, EvaluationScreen))
         await until(pilot, lambda: keys(pilot) == {"back", "gained", "lost", "all", "table, gates"})
+        await pilot.press("escape", "h")
+        await until(pilot, lambda: "No promotion yet." in "\n".join(drawn(pilot)))
         await pilot.press("escape")
         await shown(pilot, "6")
         await until(pilot, lambda: bool(cells(pilot)))

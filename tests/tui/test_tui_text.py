@@ -33,7 +33,7 @@ from appliance.client import (
     rates_of,
 )
 from appliance.client.gateway import SessionRow
-from appliance.client.nights import HeldOutNight
+from appliance.client.nights import HeldOutNight, PromotionView, TasksetChange
 from appliance.client.screen import CycleCurves, GpuUse, ProcessUse
 from appliance.client.status import GatewayStatus
 from appliance.daemon.views.cycle_views import YOURS
@@ -46,12 +46,13 @@ from policies.policy import load
 from runtime.sandbox import Usage
 from tui.screens import gateway, governance, jobs, models, rollouts
 from tui.screens.curriculum import map_text
+from tui.screens.history import history_text
 from tui.screens.jobs import JobRecord
 from tui.screens.learning import bounds_of, heights_of, labels_of, subtitle_of, tasksets_text, ticks_of
 from tui.screens.models import ItemPair, summary_text
 from tui.screens.now import answer_text, machine_text, queue_text, waits_for_you, without_repeats, wrong_now
 from tui.screens.rollouts import rollout_text
-from tui.widgets.history import history_text
+from tui.widgets.night_curve import night_curve
 from tui.widgets.panels import LEAST_CELLS, due, last_width
 from tui.widgets.progress import cycle_text, rate
 from tui.widgets.signs import decision_detail, figure_text
@@ -505,7 +506,7 @@ def test_the_curve_of_nights_has_its_axes_and_keeps_its_room(
     passed: list[tuple[int, int]], width: int, rows: int
 ) -> None:
     nights = [held_out(*one, (-1.0, 1.0), number % 28) for number, one in enumerate(passed)]
-    lines = history_text(nights, width, rows).plain.split("\n")
+    lines = night_curve(nights, width, rows).plain.split("\n")
     assert len(lines) == rows + 3
     assert max(map(cell_len, lines)) <= width
     high, low = (int(lines[place].partition("%")[0]) for place in (1, rows))
@@ -515,8 +516,8 @@ def test_the_curve_of_nights_has_its_axes_and_keeps_its_room(
 
 
 def test_without_a_night_the_curve_says_what_will_stand_there() -> None:
-    assert "`assay cycle start` begins a night" in history_text([], 76, 4).plain
-    assert history_text(None, 76, 4).plain == "reading …"
+    assert "`assay cycle start` begins a night" in night_curve([], 76, 4).plain
+    assert night_curve(None, 76, 4).plain == "reading …"
 
 
 def test_now_names_what_is_wrong_and_what_waits_with_the_key() -> None:
@@ -580,3 +581,29 @@ def test_a_borders_title_has_no_markup_whatever_a_name_says() -> None:
 def test_jobs_that_are_set_aside_stand_on_now_with_what_to_do() -> None:
     said = queue_text(snapshot(jobs={"set_aside": 2, "solved": 1}), None).plain.splitlines()
     assert said[:3] == ["jobs      none waiting", "ended     1 solved", "set aside 2: `assay jobs resume`"]
+
+
+def test_history_says_what_each_promotion_lost_to_the_best_model_before() -> None:
+    families = (
+        TasksetChange(family="gcd", items=120, gained=4, lost=9, anchor="b" * 64, anchor_items=120, anchor_lost=10),
+        TasksetChange(family="lcm", items=80, gained=9, lost=1, anchor="a" * 64, anchor_items=80, anchor_gained=8),
+        TasksetChange(family="primes", items=0, gained=0, lost=0, anchor="b" * 64),
+    )
+    view = PromotionView(
+        at="2026-11-02T08:00",
+        candidate="c" * 64,
+        champion="a" * 64,
+        cycle="night-1",
+        evaluation="e",
+        reason="all 20 gates passed",
+        taken_back="it was worse",
+        families=families,
+    )
+    text = history_text([view]).plain
+    assert "2026-11-02  cccccccc after aaaaaaaa: all 20 gates passed" in text
+    assert "taken back: it was worse" in text
+    assert "-8.3 to the best before, bbbbbbbb" in text
+    assert "+10.0 to the best before, the champion" in text
+    assert "not asked to the best before, bbbbbbbb" not in text
+    assert "not asked beside the best before, bbbbbbbb" in text
+    assert history_text([]).plain == "No promotion yet."

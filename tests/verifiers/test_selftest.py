@@ -76,6 +76,31 @@ def test_sound_verifiers_are_clean(sound: SelfTest) -> None:
     assert not sound.wrong
 
 
+class Starved(Deciders):
+    """What a busy machine does to the first tries of the first few submissions."""
+
+    def __init__(self, cases: int, tries: int) -> None:
+        self._cases, self._tries, self._seen = cases, tries, Counter[tuple[str, str]]()
+
+    def check(self, spec: Spec, submission: str) -> Verdict:
+        key = (spec.model_dump_json(), submission)
+        if key in self._seen or len(self._seen) < self._cases:
+            self._seen[key] += 1
+        verdict = super().check(spec, submission)
+        if 0 < self._seen[key] <= self._tries:
+            starved = {"outcome": Outcome.INFRA_ERROR, "ground": Ground.BROKEN, "score": 0.0, "reason": "too busy"}
+            return verdict.model_copy(update=starved)
+        return verdict
+
+
+def test_a_case_without_a_verdict_is_tried_once_more_unless_there_are_many(sound: SelfTest) -> None:
+    assert report(Starved(3, 1)).gaps == sound.gaps
+    lasting = [one for one in report(Starved(3, 9)).not_run if one.reason == "too busy"]
+    assert len(lasting) >= 3
+    many = [one for one in report(Starved(40, 1)).not_run if one.reason == "too busy"]
+    assert len(many) >= 40
+
+
 def test_a_part_is_never_complete(sound: SelfTest) -> None:
     assert not sound.complete
     assert {missing.verifier for missing in sound.not_run}.isdisjoint(QUICK)

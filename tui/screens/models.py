@@ -17,6 +17,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer
 
 from appliance.client import ApiClient, ApiError, CheckpointView, Decision, Evaluation, ItemResult, ModelLineage, Status
+from tui.screens.history import HistoryScreen
 from tui.widgets.panels import Detail, RecordTable
 from tui.widgets.signs import DECISIONS, decision_detail, figure_cell, finding_of, signed, weakest_family
 from tui.widgets.table_pane import PAGE, TablePane
@@ -126,9 +127,14 @@ class ModelsPane(TablePane):
         Binding("r", "app.judge('reject')", "reject"),
         Binding("b", "app.rollback", "roll back"),
         Binding("e", "evaluation", "items"),
+        Binding("h", "history", "history"),
     ]
     ON_RECORD = frozenset({"evaluation"})
-    KEYS = (*TablePane.KEYS, ("e", "show its evaluation beside the champion, item by item"))
+    KEYS = (
+        *TablePane.KEYS,
+        ("e", "show its evaluation beside the champion, item by item"),
+        ("h", "show what each promotion gained and lost, by taskset"),
+    )
 
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[CheckpointView]:
         return client.checkpoints(before=before, limit=PAGE)
@@ -156,6 +162,9 @@ class ModelsPane(TablePane):
             self.host.say("This model has no decision, and so no evaluation.")
         else:
             self.app.push_screen(EvaluationScreen(self.host.client(), decision))
+
+    def action_history(self) -> None:
+        self.app.push_screen(HistoryScreen(self.host.client()))
 
 
 CHANGES = {

@@ -11,7 +11,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from tui.widgets.history import LEGEND, TITLE, history_text
+from tui.widgets.night_curve import LEGEND, TITLE, night_curve
 from tui.widgets.panels import TALL, Detail, PlainText
 from tui.widgets.progress import cycle_text, duration
 from tui.widgets.text import (
@@ -73,9 +73,9 @@ class NowPane(Pane):
 
     def compose(self) -> ComposeResult:
         yield PlainText(id="cycle")
-        history = PlainText(id="now-history", classes="box")
-        history.border_title, history.border_subtitle = TITLE, LEGEND
-        yield history
+        curve = PlainText(id="now-nights", classes="box")
+        curve.border_title, curve.border_subtitle = TITLE, LEGEND
+        yield curve
         yield PlainText(id="now-waits", classes="answer")
         yield PlainText(id="now-wrong", classes="answer")
         yield PlainText(id="now-load", classes="answer")
@@ -109,7 +109,7 @@ class NowPane(Pane):
         width = max(40, cycle.content_size.width or self.app.size.width - 2)
         cycle.show(cycle_text(status, self._events, width))
         rows = HIGH_ROWS if self.app.size.height >= TALL else LOW_ROWS
-        self.query_one("#now-history", PlainText).show(history_text(self._nights, width - 2, rows))
+        self.query_one("#now-nights", PlainText).show(night_curve(self._nights, width - 2, rows))
         waits = waits_for_you(status, len(answers.get("checks", ())), read_only=self.host.read_only)
         self.query_one("#now-waits", PlainText).show(
             answer_text("for you", waits, "nothing waits for you", CARE, width)

@@ -216,13 +216,14 @@ class Absent(Vertical):
     def show_error(self, error: ApiError, socket: Path, retry_seconds: float) -> None:
         text = Text()
         if isinstance(error, DaemonNotRunning):
-            text.append("The daemon is not running.\n\n", STRONG)
-            text.append_text(plain(f"No process listens on {socket}", DIM))
+            starts = error.exit_code == 6
+            text.append(f"The daemon {'starts or ends' if starts else 'is not running'}.\n\n", STRONG)
+            text.append_text(plain(str(error) if starts else f"No process listens on {socket}", DIM))
             text.append("\n\nStart it in another terminal:\n\n")
             text.append("    assay serve\n", STRONG)
             text.append("\nWith another data folder: add --data DIR, there and here.\n", DIM)
         else:
-            text.append("The daemon does not answer.\n\n", STRONG)
+            text.append("The daemon has not answered yet.\n\n", STRONG)
             text.append_text(plain(f"{error}\n\n{error.hint}\n", lines=True))
         text.append(f"\nTrying again every {retry_seconds:g} s. q quits.", DIM)
         self.query_one("#absent-text", PlainText).show(text)

@@ -83,5 +83,6 @@ def finding_of(decision: Decision | None, gate: str) -> GateFinding | None:
 
 def weakest_family(decision: Decision | None) -> GateFinding | None:
     """Returns the decision's finding about the taskset with the smallest gain, or None."""
-    families = [one for one in decision.findings if one.gate.startswith("non_regression")] if decision else []
+    gates = ("non_regression/", "retention/")
+    families = [one for one in decision.findings if one.gate.startswith(gates)] if decision else []
     return min(families, key=lambda one: 0.0 if one.figure is None else one.figure, default=None)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from verifiers.answers.algebra.equality import Truth
 from verifiers.answers.algebra.rewriting import KNOWN
 from verifiers.answers.algebra.scalars import Scalars
+from verifiers.answers.bound_names import with_names_of
 from verifiers.answers.compare_relations import solved
-from verifiers.answers.compare_sets import end_of, is_set, only_symbol
+from verifiers.answers.compare_sets import is_set, only_symbol
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.nodes import substitute, symbols
@@ -64,7 +65,8 @@ def _is_word(foot: str) -> bool:
 
 def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Value, v.Value]:
     """Converts an answer and the expected one to the same kind of value where they may mean the same. Examples: `x = 5`
-    and 5, `A = {1}` and {1}. Others are returned unchanged."""
+    and 5, `A = {1}` and {1}. Bound variables get the names of the expected answer. Others are returned unchanged."""
+    answer = with_names_of(expected, answer)
     for one, other in ((answer, expected), (expected, answer)):
         if isinstance(one, v.Named) and isinstance(other, v.RelationValue):
             pair = _in_order(one, other) or _defined(one, other)
@@ -79,10 +81,6 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
         return answer, _without_name(expected)
     if isinstance(answer, v.Listing) and isinstance(expected, v.Listing):
         return _renamed(answer, expected), expected
-    if isinstance(expected, v.Tuple) and _says_interval(answer):
-        # `(0, 1)` alone may be a point or an interval: an inequality or a union settles it.
-        read = open_interval(*expected.items, scalars) if len(expected.items) == 2 else None
-        return answer, read or expected
     if isinstance(answer, v.RelationValue) and isinstance(expected, v.Listing | v.FiniteSet) and _solutions(answer):
         return v.Listing(tuple(map(v.Scalar, _solutions(answer).values()))), expected
     if (
@@ -101,10 +99,6 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
         if is_formula(expected):
             return answer, v.Scalar(others[0])
     if isinstance(expected, v.RelationValue):
-        match answer:
-            case v.Interval(low, high, False, False) if len(solved(expected) or ()) > 1:
-                # An open interval looks like a pair.
-                answer = v.Tuple((end_of(low), end_of(high)))
         if isinstance(answer, v.Listing | v.Tuple):
             return answer, _unnamed(expected, answer)
         if isinstance(answer, v.RelationValue):
@@ -248,10 +242,10 @@ def _unnamed(relation: v.RelationValue, other: v.Value) -> v.Value:
     if len(names) == 1 and relation.joined == "or":
         return v.Listing(tuple(sides)) if isinstance(other, v.Listing | v.FiniteSet) else relation
     if len(names) == len(sides) and relation.joined == "and" and isinstance(other, v.Tuple):
-        letters = [name.name for name in names if isinstance(name, n.Symbol)]
-        written = [part.operands[0] for part in parts]
-        in_order = [side.name for side in written if isinstance(side, n.Symbol)] == sorted(letters)
-        return v.Tuple(tuple(sides)) if len(letters) == len(sides) and in_order else relation
+        letters = [part.operands[0].name for part in parts if isinstance(part.operands[0], n.Symbol)]
+        places = sorted(range(len(letters)), key=letters.__getitem__)
+        in_order = letters == sorted(letters) or set(letters) <= {"x", "y", "z"}
+        return v.Tuple(tuple(sides[place] for place in places)) if len(letters) == len(sides) and in_order else relation
     return relation
 
 
@@ -325,13 +319,3 @@ def _in_order(named: v.Named, relation: v.RelationValue) -> tuple[v.Value, v.Val
     if sorted(names) != sorted(found) or len(names) != len(named.name.items):
         return None
     return named.value, v.Tuple(tuple(v.Scalar(found[name]) for name in names))
-
-
-def _says_interval(value: v.Value) -> bool:
-    match value:
-        case v.SetOperation() | v.Builder():
-            return True
-        case v.RelationValue():
-            return only_symbol(value) is not None and not any("==" in part.relations for part in comparisons(value))
-        case _:
-            return False

@@ -7,22 +7,25 @@ list of solutions and a set, `x = 5` and 5), the expected one determines how the
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
 from verifiers.answers.algebra.equality import EqualityFinding, Truth, decided, different, equal, undecided
+from verifiers.answers.algebra.rewriting import has_binder
 from verifiers.answers.algebra.scalars import Scalars
+from verifiers.answers.bound_names import other_constants
 from verifiers.answers.coerce import coerced, open_interval
-from verifiers.answers.compare_relations import compare_relations, solved
-from verifiers.answers.compare_sets import compare_sets, end_of, is_set, matched, only_symbol
-from verifiers.answers.format import Tolerance
+from verifiers.answers.compare_relations import compare_relations
+from verifiers.answers.compare_sets import compare_sets, is_set, matched_members, only_symbol
 from verifiers.answers.grammar import values as v
-from verifiers.answers.grammar.nodes import ZERO, Expression, Negation, Number, Product, Quotient, Symbol
+from verifiers.answers.grammar.nodes import ZERO, Expression, Negation, Number, Product, Quotient, Symbol, symbols
 from verifiers.answers.grammar.units import UnitError, UnitMeasure, in_unit, measure, named, rates_differ
 from verifiers.answers.grammar.vocabulary import SHORT_WORDS
-from verifiers.answers.piecewise import compare_piecewise
+from verifiers.answers.matching import matched
+from verifiers.answers.piecewise import compare_piecewise, compare_signs, has_sign
 from verifiers.answers.residue_classes import as_images, compare_images
+from verifiers.answers.tolerance import Tolerance
 
 SAME: tuple[frozenset[str], ...] = (
     frozenset(
@@ -33,6 +36,8 @@ SAME: tuple[frozenset[str], ...] = (
     frozenset({"does not exist", "dne", "doesn't exist", "it does not exist"}),
     frozenset({"none", "there are none", "there is none", "none exist"}),
     frozenset({"true", "t"}),
+    frozenset({"converges", "convergent", "it converges", "is convergent", "the series converges"}),
+    frozenset({"diverges", "divergent", "it diverges", "is divergent", "the series diverges"}),
     frozenset({"false", "f"}),
     frozenset({"undefined", "not defined", "is undefined"}),
     frozenset({"infinitely many", "infinitely many solutions", "infinite solutions", "infinite number of solutions"}),
@@ -102,6 +107,11 @@ class Comparer:
     any_order: bool = False
     tolerance: Tolerance | None = None
 
+    @property
+    def exact(self) -> Comparer:
+        """The same comparison without a tolerance."""
+        return replace(self, tolerance=None)
+
     def compare(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
         """Compares an answer of any kind with the expected one. Raises GrammarError if a part has no value."""
         answer, expected = coerced(answer, expected, self.scalars)
@@ -141,8 +151,11 @@ class Comparer:
             case v.Listing(), v.Listing():
                 return matched(answer.items, expected.items, self.compare, repeats=True)
             case v.RelationValue(), v.RelationValue():
-                close = self._close_relations(answer, expected)
-                return close or compare_relations(answer, expected, self.compare, self.scalars)
+                found = compare_relations(answer, expected, self)
+                others = other_constants(expected, answer) if found.truth is Truth.DIFFERENT else ()
+                if any(compare_relations(one, expected, self).truth is Truth.EQUAL for one in others):
+                    return undecided("the same with other letters for constants")
+                return found
         return self._mixed(answer, expected)
 
     def _both_named(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
@@ -155,18 +168,6 @@ class Comparer:
             return EqualityFinding(names.truth, "a different name")
         return self.compare(answer.value, expected.value)
 
-    def _close_relations(self, answer: v.RelationValue, expected: v.RelationValue) -> EqualityFinding | None:
-        """Compares solved relations such as `x = 1.5, y = 2` value by value, within the tolerance. Returns None unless
-        all values agree."""
-        if self.tolerance is None:
-            return None
-        first, second = solved(answer), solved(expected)
-        if first is None or second is None or first.keys() != second.keys():
-            return None
-        pairs = [(v.Scalar(first[name]), v.Scalar(second[name])) for name in second]
-        found = decided((self._numbers(a, b) for a, b in pairs), "each unknown within the tolerance")
-        return found if found.truth is Truth.EQUAL else None
-
     def _mixed(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
         names = claimed(answer), claimed(expected)
         if names[0] != names[1] and None not in names:
@@ -174,18 +175,20 @@ class Comparer:
         match answer, expected:
             case (v.TextAnswer(text), other) | (other, v.TextAnswer(text)) if is_set(other):
                 if same_words(text, "no solution"):
-                    return compare_sets(v.FiniteSet(()), other, self.compare, self.scalars)
+                    return compare_sets(v.FiniteSet(()), other, self)
             case (v.Listing(parts), v.FiniteSet(others)) | (v.FiniteSet(parts), v.Listing(others)):
-                return matched(parts, others, self.compare, repeats=False)
+                return matched_members(parts, others, self)
             case (v.Tuple((low, high)), other) if is_set(other) and not isinstance(other, v.FiniteSet):
                 read = open_interval(low, high, self.scalars)
                 if read is not None:
-                    return compare_sets(read, expected, self.compare, self.scalars)
-            case v.Interval(low, high, False, False), v.Tuple(items) if len(items) == 2:
-                return self._tuples((end_of(low), end_of(high)), items)
+                    return compare_sets(read, expected, self)
+            case (_, v.Tuple((low, high))) if open_interval(low, high, self.scalars) is not None and (
+                is_set(answer) or isinstance(answer, v.RelationValue)
+            ):
+                return undecided("an interval, and two numbers in brackets that are a point or an interval")
         sets = is_set(answer), is_set(expected)
         if all(sets) or (any(sets) and (only_symbol(answer) or only_symbol(expected))):
-            return compare_sets(answer, expected, self.compare, self.scalars)
+            return compare_sets(answer, expected, self)
         return _other_kind(answer, expected)
 
     # -- numbers
@@ -215,8 +218,12 @@ class Comparer:
 
     def _close(self, answer: Expression, expected: Expression) -> EqualityFinding:
         found = self.scalars.compare(answer, expected)
+        if found.truth is Truth.OPEN and any(has_sign(side) for side in (answer, expected)):
+            found = compare_signs(answer, expected, self.scalars)
         if found.truth is Truth.EQUAL or self.tolerance is None:
             return found
+        if symbols(expected):
+            return self.tolerance.judge_terms(answer, expected, self.scalars)
         return self.tolerance.judge(answer, expected, self.scalars) or found
 
     # -- what has parts
@@ -250,6 +257,9 @@ class Comparer:
             return self._numbers(v.Scalar(Quotient(*answer)), v.Scalar(Quotient(*expected)))
         pairs = list(zip(answer, expected, strict=True))
         for a, b in pairs:
+            if self.tolerance is not None:
+                shares = ((Quotient(one, a), Quotient(other, b)) for one, other in pairs)
+                return decided((self._close(*share) for share in shares), "in proportion within the tolerance")
             if all(self.scalars.compare(part, ZERO).truth is Truth.DIFFERENT for part in (a, b)):
                 crossed = ((Product((one, b)), Product((other, a))) for one, other in pairs)
                 return decided((self.scalars.compare(*products) for products in crossed), "in proportion")
@@ -257,6 +267,8 @@ class Comparer:
 
 
 def _other_kind(answer: v.Value, expected: v.Value) -> EqualityFinding:
+    if isinstance(expected, v.Infinity) and isinstance(answer, v.Scalar) and has_binder(answer.of):
+        return undecided("a sum, limit or integral that may be infinite")
     names = [KINDS.get(type(value), "a set") for value in (answer, expected)]
     return different(f"{names[0]}, where {names[1]} was expected")
 

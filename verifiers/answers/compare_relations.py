@@ -10,7 +10,7 @@ values.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from verifiers.answers.algebra.calculus import UnresolvedError
 from verifiers.answers.algebra.denominators import keeps_solutions
@@ -19,23 +19,22 @@ from verifiers.answers.algebra.real_sets import UndecidedError
 from verifiers.answers.algebra.rewriting import opaque_as_symbols
 from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.algebra.solving import zeros
-from verifiers.answers.compare_sets import compare_sets, matched
+from verifiers.answers.compare_sets import compare_sets
 from verifiers.answers.format import written
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import HOLDS, ZERO, minus, substitute, symbols
 from verifiers.answers.grammar.rational import folded
 from verifiers.answers.grammar.traverse import comparisons, free_symbols
-from verifiers.answers.grammar.values import RelationValue, Value
+from verifiers.answers.grammar.values import RelationValue, Scalar
+from verifiers.answers.matching import PartComparer, matched
 
 FLIPPED: dict[n.Relation, n.Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 TRIES = 4
 LOST = undecided("the answer may have no value at some of the solutions: a denominator may be zero there")
 
-Same = Callable[[Value, Value], EqualityFinding]
 
-
-def compare_relations(answer: RelationValue, expected: RelationValue, same: Same, scalars: Scalars) -> EqualityFinding:
+def compare_relations(answer: RelationValue, expected: RelationValue, parts: PartComparer) -> EqualityFinding:
     """Compares two relations, each one or several equations or inequalities. Raises GrammarError if a part has no
     value."""
     first, second = free_symbols(answer), free_symbols(expected)
@@ -44,20 +43,20 @@ def compare_relations(answer: RelationValue, expected: RelationValue, same: Same
             f"about {', '.join(sorted(first)) or 'no unknown'}, where {', '.join(sorted(second))} was expected"
         )
     if len(first) == 1:
-        found = compare_sets(answer, expected, same, scalars)
+        found = compare_sets(answer, expected, parts)
         if found.truth is not Truth.OPEN:
             return found
     if _nests(answer) or _nests(expected):
-        return _alternatives(answer, expected, same, scalars)
+        return _alternatives(answer, expected, parts)
     one, other = pieces(answer), pieces(expected)
     if len(one) == 1 and len(other) == 1:
-        return compare_pieces(one[0], other[0], scalars)
+        return _close_pieces(one[0], other[0], parts)
     if answer.joined != expected.joined and len(one) > 1 and len(other) > 1:
         return undecided("one joins its parts by `and`, the other by `or`")
-    values = _assignments(answer, expected, scalars) if expected.joined == "and" else None
+    values = _assignments(answer, expected, parts) if expected.joined == "and" else None
     if values is not None:
         return values
-    found = matched(one, other, lambda a, b: compare_pieces(a, b, scalars), repeats=True)
+    found = matched(one, other, lambda a, b: _close_pieces(a, b, parts), repeats=True)
     if found.truth is Truth.EQUAL:
         return found
     return undecided("different equations; equality of their solutions is undecided")
@@ -72,7 +71,7 @@ def _nests(relation: RelationValue) -> bool:
     )
 
 
-def _alternatives(answer: RelationValue, expected: RelationValue, same: Same, scalars: Scalars) -> EqualityFinding:
+def _alternatives(answer: RelationValue, expected: RelationValue, parts: PartComparer) -> EqualityFinding:
     """Matches the parts of two conditions that nest `and` and `or`. Equal if all parts match, else undecided: their
     solutions are not compared."""
     if answer.joined == expected.joined:
@@ -80,7 +79,7 @@ def _alternatives(answer: RelationValue, expected: RelationValue, same: Same, sc
             [part if isinstance(part, RelationValue) else RelationValue("and", (part,)) for part in of.parts]
             for of in (answer, expected)
         )
-        found = matched(one, other, lambda a, b: compare_relations(a, b, same, scalars), repeats=True)
+        found = matched(one, other, lambda a, b: compare_relations(a, b, parts), repeats=True)
         if found.truth is Truth.EQUAL:
             return found
     return undecided("different conditions; equality of their solutions is undecided")
@@ -95,7 +94,7 @@ def pieces(of: RelationValue | n.ComparisonNode) -> list[n.ComparisonNode]:
     ]
 
 
-def _assignments(answer: RelationValue, expected: RelationValue, scalars: Scalars) -> EqualityFinding | None:
+def _assignments(answer: RelationValue, expected: RelationValue, parts: PartComparer) -> EqualityFinding | None:
     """Compares relations such as `x = 1 and y = 2` symbol by symbol; None if either is anything else."""
     first, second = solved(answer), solved(expected)
     if first is None or second is None:
@@ -104,7 +103,7 @@ def _assignments(answer: RelationValue, expected: RelationValue, scalars: Scalar
         return different("different unknowns")
     opened = False
     for name, value in second.items():
-        found = scalars.compare(first[name], value)
+        found = parts.compare(Scalar(first[name]), Scalar(value))
         if found.truth is Truth.DIFFERENT:
             return different(f"a different value of {name}", found.witness)
         opened = opened or found.truth is Truth.OPEN
@@ -126,16 +125,32 @@ def solved(relation: RelationValue) -> dict[str, n.Expression] | None:
     return found if relation.joined == "and" or len(found) == 1 else None
 
 
+def _close_pieces(answer: n.ComparisonNode, expected: n.ComparisonNode, parts: PartComparer) -> EqualityFinding:
+    """Compares two equations or inequalities of two sides each, their coefficients within the tolerance."""
+    found = compare_pieces(answer, expected, parts.scalars)
+    if parts.tolerance is None or found.truth is Truth.EQUAL:
+        return found
+    sign, wanted = answer.relations[0], expected.relations[0]
+    if wanted not in (sign, FLIPPED[sign]):
+        return found
+    factor = 0 if sign in ("==", "!=") else 1 if sign == wanted else -1
+    sides = _difference(answer), _difference(expected)
+    close = parts.tolerance.judge_terms(*sides, parts.scalars, equation=True, sign=factor)
+    kept = close.truth is not Truth.EQUAL or keeps_solutions(*sides, parts.scalars, equation=sign == "==")
+    return close if kept else LOST
+
+
 def compare_pieces(answer: n.ComparisonNode, expected: n.ComparisonNode, scalars: Scalars) -> EqualityFinding:
     """Compares two equations or inequalities of two sides each. A value of an unknown function, the `f(2)` of `f(2) =
     3`, is treated as an unknown."""
     sign, wanted = answer.relations[0], expected.relations[0]
     try:
-        first, second, certain = opaque_as_symbols(
-            scalars.read(_difference(answer)), scalars.read(_difference(expected))
-        )
+        pair = opaque_as_symbols(scalars.read(_difference(answer)), scalars.read(_difference(expected)))
     except UnresolvedError as error:
         return undecided(str(error))
+    if not pair.alike:
+        return undecided("they use different values of an unknown function")
+    first, second, certain = pair.first, pair.second, pair.certain
     if wanted in (sign, FLIPPED[sign]):
         factor = _factor(first, second, scalars)
         if factor is not None:
@@ -154,7 +169,7 @@ def compare_pieces(answer: n.ComparisonNode, expected: n.ComparisonNode, scalars
         if _same_zeros(first, second, scalars):
             if not keeps_solutions(first, second, scalars, equation=True):
                 return LOST
-            return equal("the same equation wherever the expected one has a value")
+            return scalars.if_safe(equal("the same equation wherever the expected one has a value"), pair)
         return undecided("equality of their solutions is undecided")
     sides = (n.ComparisonNode((first, ZERO), (sign,)), n.ComparisonNode((second, ZERO), (wanted,)))
     witness = _true_for_one_only(*sides, scalars)

@@ -6,60 +6,19 @@ canonical form. A difference names a number that belongs to only one of the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import TypeVar
 
 from verifiers.answers.algebra import real_sets as r
 from verifiers.answers.algebra.equality import EqualityFinding, Truth, decided, different, equal, undecided
 from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.algebra.solving import equation_roots, inequality_set
+from verifiers.answers.bound_names import renamed
 from verifiers.answers.format import written
 from verifiers.answers.grammar import values as v
-from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.lists import SETS, plain_numbers
+from verifiers.answers.grammar.lists import SETS
 from verifiers.answers.grammar.nodes import Expression, number, symbols
-from verifiers.answers.grammar.traverse import free_symbols
-
-MAX_MEMBERS = 200
-
-Member = TypeVar("Member")
-Same = Callable[[v.Value, v.Value], EqualityFinding]
-
-
-def matched(
-    first: Sequence[Member],
-    second: Sequence[Member],
-    same: Callable[[Member, Member], EqualityFinding],
-    *,
-    repeats: bool,
-) -> EqualityFinding:
-    """Decides if two collections have the same members in any order, using `same` to compare two members. With
-    `repeats`, each member must also occur as often."""
-    known = [numbers for numbers in (plain_numbers(first), plain_numbers(second)) if numbers is not None]
-    counted = [sorted(numbers if repeats else set(numbers)) for numbers in known]
-    if len(counted) == 2 and counted[0] == counted[1]:
-        return equal("the same members")
-    if max(len(first), len(second)) > MAX_MEMBERS:
-        return undecided(f"more than {MAX_MEMBERS} members")
-    if repeats and len(first) != len(second):
-        return different(f"{len(first)} answers where {len(second)} were expected")
-    opened = False
-    left = list(first)
-    for wanted in second:
-        truths = [same(member, wanted).truth for member in left]
-        if Truth.EQUAL not in truths and Truth.OPEN not in truths:
-            return different("a member that was expected is missing")
-        if Truth.EQUAL not in truths:
-            opened = True
-        elif repeats:
-            left.pop(truths.index(Truth.EQUAL))
-    for member in () if repeats else first:
-        truths = [same(member, wanted).truth for wanted in second]
-        if Truth.EQUAL not in truths and Truth.OPEN not in truths:
-            return different("a member that was not expected")
-        opened = opened or Truth.EQUAL not in truths
-    return undecided("equality of two members is undecided") if opened else equal("the same members")
+from verifiers.answers.grammar.traverse import comparisons, free_symbols
+from verifiers.answers.matching import PartComparer, matched
 
 
 def is_set(value: v.Value) -> bool:
@@ -180,13 +139,13 @@ def _constant(item: v.Value, what: str) -> Expression:
     raise r.UndecidedError(f"{what} that is not a constant")
 
 
-def compare_sets(answer: v.Value, expected: v.Value, same: Same, scalars: Scalars) -> EqualityFinding:
+def compare_sets(answer: v.Value, expected: v.Value, parts: PartComparer) -> EqualityFinding:
     """Compares two values that describe sets, listed or by conditions. Raises GrammarError if a part has no value."""
-    because = "not both could be read as sets of real numbers"
+    scalars = parts.scalars
     try:
         first, second = members(answer, scalars), members(expected, scalars)
         if first is not None and second is not None:
-            return matched(first, second, same, repeats=False)
+            return matched_members(first, second, parts)
         solved = (answer, expected)
         if first is not None:
             solved = (v.FiniteSet(first), expected)
@@ -194,22 +153,43 @@ def compare_sets(answer: v.Value, expected: v.Value, same: Same, scalars: Scalar
             solved = (answer, v.FiniteSet(second))
         one, other = (real_set(value, scalars) for value in solved)
         witness = r.difference(one, other, scalars)
+        if witness is None and second is not None and _is_range(answer):
+            return undecided("an interval or inequality in place of the values themselves")
         if witness is None:
             return equal("the same set of numbers")
+        tolerance = parts.tolerance
+        if tolerance is not None and r.alike(one, other, lambda a, b: bool(tolerance.judge(a, b, scalars))):
+            return equal("each end within the tolerance")
         if isinstance(witness, str):
             return different(witness)
         return different("a number belongs to one of the two sets only", {"number": written(witness)})
     except r.UndecidedError as error:
-        because = str(error)
-    except GrammarError:
-        raise
-    structural = _structural(answer, expected, same)
-    return structural or undecided(because)
+        return _structural(answer, expected, parts) or undecided(str(error))
 
 
-def _structural(answer: v.Value, expected: v.Value, same: Same) -> EqualityFinding | None:
+def matched_members(first: tuple[v.Value, ...], second: tuple[v.Value, ...], parts: PartComparer) -> EqualityFinding:
+    """Decides if two finite sets have the same members. Within a tolerance, each member needs a partner of its own."""
+    exact = None if parts.tolerance is None else parts.exact.compare
+    return matched(first, second, parts.compare, repeats=False, exact=exact)
+
+
+def _is_range(value: v.Value) -> bool:
+    """True for an interval or a set of inequalities, which may contain a single number or none."""
+    match value:
+        case v.Interval():
+            return True
+        case v.RelationValue():
+            return not all(set(part.relations) == {"=="} for part in comparisons(value))
+        case v.Builder(_, None | v.NumberSet("R") | v.Interval(), condition):
+            return condition is None or _is_range(condition)
+        case _:
+            return False
+
+
+def _structural(answer: v.Value, expected: v.Value, parts: PartComparer) -> EqualityFinding | None:
     """Compares sets with symbols part by part, such as the ends of intervals. Returns None if equality is not proved;
     only named number sets can be found different."""
+    same = parts.compare
     match answer, expected:
         case v.NumberSet(), v.NumberSet():
             return equal("the same number set") if answer == expected else different("a different number set")
@@ -218,17 +198,21 @@ def _structural(answer: v.Value, expected: v.Value, same: Same) -> EqualityFindi
                 return None
             ends = ((answer.low, expected.low), (answer.high, expected.high))
             found = decided([same(end_of(a), end_of(b)) for a, b in ends], "the same ends")
-        case v.SetOperation(operation, parts), v.SetOperation(other, others):
-            if operation != other or len(parts) != len(others):
+        case v.SetOperation(operation, inner), v.SetOperation(other, others):
+            if operation != other or len(inner) != len(others):
                 return None
             if operation == "difference":
-                found = decided(map(same, parts, others), "the same parts")
+                found = decided(map(same, inner, others), "the same parts")
             else:
-                found = matched(parts, others, same, repeats=True)
+                found = matched(inner, others, same, repeats=True)
         case v.Builder(), v.Builder():
             pairs = ((answer.within, expected.within), (answer.condition, expected.condition))
-            if answer.symbol != expected.symbol or any((a is None) != (b is None) for a, b in pairs):
+            if any((a is None) != (b is None) for a, b in pairs):
                 return None
+            if answer.symbol != expected.symbol:
+                if answer.condition is None or expected.symbol in free_symbols(answer):
+                    return None
+                return _structural(renamed(answer, {answer.symbol: expected.symbol}), expected, parts)
             both = [same(a, b) for a, b in pairs if a is not None and b is not None]
             found = decided(both, "the same condition")
         case _:

@@ -45,7 +45,7 @@ def explain(spec: AnswerSpec) -> Iterator[str]:
     yield FORMS[spec.form]
     for amount, what in ((spec.absolute, "of it"), (spec.relative, "of it, as a share of its value")):
         if amount:
-            yield f"A decimal within {amount} {what} is accepted as well."
+            yield f"A number or coefficient within {amount} {what} is accepted as well, and so is a closed form."
     if not (spec.absolute or spec.relative):
         yield "Approximations are refused: 0.33 is not 1/3."
     if spec.notation == "any":
@@ -75,7 +75,7 @@ def _compared(spec: AnswerSpec, verdict: Verdict) -> list[StatementPart]:
     ]
     if not near:
         return [decided(verdict, "that the answer is equal to the expected one", "exact")]
-    within = f"that the answer, where it is a decimal, is within {' or '.join(near)} of the expected one"
+    within = f"that the answer, in each of its numbers, is within {' or '.join(near)} of the expected one"
     return [
         decided(verdict, within),
         not_covered("that it is equal to the expected one", "the check asks for a tolerance only"),

@@ -1,9 +1,9 @@
 """Checks the form of an answer; returns the reason for a refusal, empty if the form is right.
 
 `worked_out`: nothing is left to compute that the expected answer has computed. If that is a written number, so must the
-answer be (a complex one may be over one denominator); a constant may use no function that the expected one does not
-use, apart from roots and powers; an inequality must be solved if the expected one is; an integral, a sum or a limit
-only restates a question.
+answer be (a complex one may be over one denominator), or a closed form within a tolerance; a constant may use no
+function that the expected one does not use, apart from roots and powers; an inequality must be solved if the expected
+one is; an integral, a sum or a limit only restates a question.
 """
 
 from __future__ import annotations
@@ -35,15 +35,20 @@ FREE_FUNCTIONS = frozenset({"sqrt", "cbrt", "root", "exp"})
 SAME_FUNCTION = {"log": "ln"}
 COUNTS = frozenset({"binomial", "factorial"})
 """Functions that count as equally worked out."""
+CLOSED = FREE_FUNCTIONS | (
+    frozenset({"ln", "log", "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "acot", "asec", "acsc"})
+    | {"sinh", "cosh", "tanh", "coth", "sech", "csch", "asinh", "acosh", "atanh", "percent", "abs"}
+)
+"""Functions of a closed form that may replace a decimal within a tolerance."""
 ONLY_SPELLING = FREE_FUNCTIONS | {"percent", "abs"}
 
 
-def refusal(answer: Value, expected: Value, form: Form, *, sums: bool = True) -> str:
+def refusal(answer: Value, expected: Value, form: Form, *, sums: bool = True, near: bool = False) -> str:
     """Returns the reason why an answer is not in the form that a spec requires; empty if it is. With `sums`, constants
-    must be multiplied out and added up if the expected answer is."""
+    must be multiplied out and added up if the expected answer is. With `near`, an approximate value is expected."""
     if form == "equal":
         return ""
-    reason = unfinished(answer, expected, sums=sums)
+    reason = unfinished(answer, expected, sums=sums, near=near)
     if reason or form == "worked_out":
         return reason
     if form == "same":
@@ -51,7 +56,7 @@ def refusal(answer: Value, expected: Value, form: Form, *, sums: bool = True) ->
     return next((reason for node in expressions(answer) if (reason := unsimplified(node))), "")
 
 
-def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
+def unfinished(answer: Value, expected: Value, *, sums: bool = True, near: bool = False) -> str:
     """Returns the reason why an answer leaves work to be done, such as an unsolved equation, or an empty text."""
     left = functions(answer) & BINDERS - functions(expected)
     if left:
@@ -79,6 +84,8 @@ def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
             turned and all(map(_is_multiple_of_pi, constants))
         ):
             return ""
+        if near and all(is_written(node) or _is_closed(node) for node in constants):
+            return ""
         return "not worked out: the answer is a number, write the number"
     asked = functions(*wanted)
     extra = functions(*constants) - asked - ONLY_SPELLING - (COUNTS if asked & COUNTS else frozenset())
@@ -89,6 +96,16 @@ def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
     if sums and any(map(_adds_numbers, constants)) and not any(map(_adds_numbers, wanted)):
         return "not worked out: a sum of numbers is left to be computed"
     return ""
+
+
+def _is_closed(node: n.Expression) -> bool:
+    r"""True for an irrational number in closed form, such as `\pi/2` or `\ln 10`, without sums left to be computed."""
+    inside = {part.function for part in walk(node) if isinstance(part, n.FunctionCall)}
+    try:
+        is_rational = rational(node) is not None
+    except GrammarError:
+        return False
+    return not (is_rational or inside - CLOSED or _multiplies_sums(node) or _adds_numbers(node))
 
 
 def _bases(value: Value) -> set[int]:

@@ -12,22 +12,35 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from verifiers.answers.algebra.equality import Truth
+from verifiers.answers.algebra.equality import Truth, undecided
 from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.coerce import coerced
 from verifiers.answers.compare import Comparer
+from verifiers.answers.compare_relations import solved
 from verifiers.answers.compare_sets import is_set, only_symbol
-from verifiers.answers.format import Tolerance, described, number
+from verifiers.answers.expected import refuse_misread
+from verifiers.answers.format import described
 from verifiers.answers.forms import refusal
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
 from verifiers.answers.grammar.nodes import Expression, Negation, Number, Power, Product, Sum, symbols
+from verifiers.answers.grammar.numerals import other_readings
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.grammar.reading.plain import parse_expression
 from verifiers.answers.grammar.reading.read_answer import formula_of, read_answer
 from verifiers.answers.grammar.traverse import expressions, free_symbols, values
-from verifiers.answers.grammar.values import Approximated, Builder, Quantity, RelationValue, Scalar, TextAnswer, Value
+from verifiers.answers.grammar.values import (
+    Approximated,
+    Builder,
+    Quantity,
+    RelationValue,
+    Scalar,
+    TextAnswer,
+    Tuple,
+    Value,
+)
 from verifiers.answers.grammar.vocabulary import FUNCTIONS
 from verifiers.answers.spec import AnswerSpec
+from verifiers.answers.tolerance import Tolerance, number
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground
@@ -135,6 +148,8 @@ def prepared(spec: AnswerSpec) -> PreparedAnswer:
         ) from error
     if isinstance(expected, TextAnswer) and expected.text in NO_ANSWERS:
         raise SpecError(f"{expected.text!r} is not an answer", hint="Give an answer that exists, or put it in words.")
+    if spec.notation == "any":
+        refuse_misread(spec.expected, expected, named=spec.variables is not None)
     product = isinstance(expected, Scalar) and spec.notation == "any" and not spec.variables
     return PreparedAnswer(expected, comparer, formula_of(spec.expected, certain=False) if product else None)
 
@@ -160,9 +175,19 @@ def meant(spec: AnswerSpec, text: str, ready: PreparedAnswer) -> tuple[Value, Va
     if ready.compound is not None and formula_of(text) is not None:
         return read(spec, text, ready.compound), ready.compound
     answer = without_approximation(read(spec, text, ready.expected), ready.comparer.scalars)
+    answer = _as_point(answer, ready.expected, spec.variables or ())
     if spec.notation == "any" and _holds_unit(answer) and not _holds_unit(ready.expected):
         return answer, in_units(spec) or ready.expected
     return answer, ready.expected
+
+
+def _as_point(answer: Value, expected: Value, names: tuple[str, ...]) -> Value:
+    """Converts values of named coordinates, `q = 2, p = 1`, to a point in the order of the spec's variables if a point
+    is expected. Returns other answers unchanged."""
+    if not isinstance(expected, Tuple) or not isinstance(answer, RelationValue) or len(names) != len(expected.items):
+        return answer
+    found = solved(answer) or {}
+    return Tuple(tuple(Scalar(found[name]) for name in names)) if found.keys() == set(names) else answer
 
 
 def check(spec: AnswerSpec, *, prove: bool) -> None:
@@ -171,9 +196,8 @@ def check(spec: AnswerSpec, *, prove: bool) -> None:
     ready = prepared(spec)
     constants = [node for node in expressions(ready.expected) if not symbols(node)]
     try:
-        for node in constants:
-            if ready.comparer.tolerance is not None and (prove or rational(node) is not None):
-                ready.comparer.tolerance.check(node, ready.comparer.scalars)
+        if ready.comparer.tolerance is not None:
+            ready.comparer.tolerance.check(ready.expected, ready.comparer.scalars, prove=prove)
         if not prove:
             for node in constants:
                 rational(node)
@@ -194,9 +218,29 @@ def check(spec: AnswerSpec, *, prove: bool) -> None:
         )
 
 
-def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> tuple[Ground, str, dict[str, object]]:
+Finding = tuple[Ground, str, dict[str, object]]
+
+
+def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> Finding:
     """Compares the text of an answer with the expected answer of a spec. Returns basis, reason and evidence. Never
-    raises because of the text."""
+    raises because of the text. A text with another usual reading that is the expected answer is never refuted."""
+    finding = _judged(spec, text, evidence)
+    if finding[0] is not Ground.REFUTED or spec.notation != "any":
+        return finding
+    own = [(spec, other) for other in other_readings(text)]
+    golds = (spec.model_copy(update={"expected": other}) for other in other_readings(spec.expected, points=False))
+    for other_spec, other in (*own, *((gold, text) for gold in golds)):
+        try:
+            agrees = _judged(other_spec.model_copy(update={"form": "equal"}), other, {})[0] is Ground.PROVED
+        except SpecError:
+            continue
+        if agrees:
+            reason = "cannot be read: its digits have two usual readings, and one is the expected answer"
+            return Ground.UNREADABLE, f"{reason}: write numbers without separators", evidence
+    return finding
+
+
+def _judged(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> Finding:
     ready = prepared(spec)
     evidence["expected_read"] = described(ready.expected)
     try:
@@ -205,11 +249,14 @@ def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> tuple[Gro
         if expected is not ready.expected:
             evidence["expected_read"] = described(expected)
         bare, wanted = coerced(answer, expected, ready.comparer.scalars)
-        left = refusal(bare, wanted, spec.form, sums=spec.notation == "any")
+        near = ready.comparer.tolerance is not None
+        left = refusal(bare, wanted, spec.form, sums=spec.notation == "any", near=near)
         reason = unknown_symbols(bare, wanted, spec.variables) or left
         if reason:
             return Ground.UNFINISHED, reason, evidence
         finding = ready.comparer.compare(answer, expected)
+        if finding.truth is Truth.EQUAL and not _has_values(answer, expected, ready.comparer.scalars):
+            finding = undecided("a part of it is not shown to have a value")
     except GrammarError as error:
         if "read" in evidence and isinstance(error, UndefinedError):
             return Ground.REFUTED, f"has no value: {error}", evidence
@@ -228,10 +275,18 @@ def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> tuple[Gro
             return Ground.UNKNOWN, f"not decided whether it is equal: {finding.because}", evidence
 
 
+def _has_values(answer: Value, expected: Value, scalars: Scalars) -> bool:
+    """True if every expression of an answer is shown to have a value, or is written in the expected one as well."""
+    known = set(expressions(expected))
+    return all(node in known or scalars.has_value(node) for node in dict.fromkeys(expressions(answer)))
+
+
 def unknown_symbols(answer: Value, expected: Value, variables: tuple[str, ...] | None) -> str:
     """Returns the reason why an answer's symbols are not allowed; empty if they are."""
     allowed = free_symbols(expected) if variables is None else frozenset(variables)
-    own = only_symbol(answer) if isinstance(answer, Builder) or is_set(expected) else None
+    # Two numbers in brackets may be meant as an interval.
+    ranges = is_set(expected) or (isinstance(expected, Tuple) and len(expected.items) == 2)
+    own = only_symbol(answer) if isinstance(answer, Builder) or ranges else None
     extra = free_symbols(answer) - allowed - {own or ""}
     # Other unknowns make a different equation, which the comparison reports.
     relations = isinstance(answer, RelationValue) and isinstance(expected, RelationValue) and variables is None

@@ -40,7 +40,7 @@ ANSWER = Kind(
     about=ABOUT,
     spec=Lazy("verifiers.answers.spec:AnswerSpec"),
     verifier=Lazy("verifiers.answers.verifier:AnswerVerifier"),
-    revision="10",
+    revision="11",
     tools=(("sympy", "sympy"),),
     preload="verifiers.answers",
     light=is_integer,
@@ -63,7 +63,7 @@ ANSWER = Kind(
             help="Take the answer from the text's only \\boxed{...}.",
         ),
         KindOption(flag="--form", help="equal, worked_out (default), simplified or same."),
-        KindOption(flag="--absolute", metavar="NUMBER", help="Accept decimals this close."),
+        KindOption(flag="--absolute", metavar="NUMBER", help="Accept numbers and coefficients this close."),
         KindOption(flag="--relative", metavar="NUMBER", help="The same as a share of the expected value."),
         KindOption(
             flag="--any-order",

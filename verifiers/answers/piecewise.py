@@ -11,15 +11,16 @@ from functools import reduce
 from itertools import combinations, product
 
 from verifiers.answers.algebra import real_sets as r
+from verifiers.answers.algebra.calculus import UnresolvedError
 from verifiers.answers.algebra.equality import EqualityFinding, Truth, decided, different, equal, undecided
 from verifiers.answers.algebra.scalars import Scalars
-from verifiers.answers.algebra.solving import MAX_ABSOLUTE, absolutes, inequality_set
+from verifiers.answers.algebra.solving import MAX_ABSOLUTE, absolutes, inequality_set, zeros
 from verifiers.answers.compare_sets import only_symbol, real_set
 from verifiers.answers.format import written
 from verifiers.answers.grammar import nodes as n
-from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.nodes import ZERO, replaced, substitute
-from verifiers.answers.grammar.values import Piecewise
+from verifiers.answers.grammar.errors import GrammarError, UndefinedError
+from verifiers.answers.grammar.nodes import ONE, ZERO, replaced, substitute, symbols
+from verifiers.answers.grammar.values import Piecewise, RelationValue
 
 Piece = tuple[n.Expression, r.RealSet]
 
@@ -42,6 +43,37 @@ def compare_piecewise(answer: Piecewise, expected: Piecewise, scalars: Scalars) 
         return decided(findings, "equal on every piece")
     except r.UndecidedError as error:
         return undecided(str(error))
+
+
+def has_sign(node: n.Expression) -> bool:
+    return any(isinstance(part, n.FunctionCall) and part.function == "sign" and symbols(part) for part in n.walk(node))
+
+
+def compare_signs(answer: n.Expression, expected: n.Expression, scalars: Scalars) -> EqualityFinding:
+    """Compares two expressions with the sign of one term u: where u is zero, positive and negative. Raises GrammarError
+    if a part has no value."""
+    names = symbols(answer, expected)
+    both = n.Sum((answer, expected))
+    inside = {call.arguments[0] for name in names for call in absolutes(both, name, ("sign",))}
+    if len(names) != 1 or len(inside) != 1:
+        return undecided("the signs of several terms")
+    (name,), (term,) = names, inside
+    try:
+        found = list(zeros(scalars.read(term), name, scalars, real=True))
+    except (r.UndecidedError, UnresolvedError) as error:
+        return undecided(str(error))
+    for point, truth in found:
+        if truth is Truth.EQUAL:
+            continue
+        try:
+            at_point = scalars.compare(*(substitute(side, {name: point}) for side in (answer, expected)))
+        except UndefinedError:
+            continue
+        if at_point.truth is not Truth.EQUAL:
+            return at_point
+    sides = [RelationValue("and", (n.ComparisonNode((term, ZERO), (sign,)),)) for sign in (">", "<")]
+    one, other = (Piecewise(tuple((node, side) for side in sides)) for node in (answer, expected))
+    return compare_piecewise(one, other, scalars)
 
 
 def _symbol(of: Piecewise) -> str | None:
@@ -107,14 +139,17 @@ def _at_points(
 
 
 def _without_absolutes(node: n.Expression, where: r.RealSet, name: str, scalars: Scalars) -> n.Expression:
-    """Rewrites |u| as u or -u where u is proved not to change sign on a set of values."""
-    found = absolutes(node, name)
+    """Rewrites |u| as u or -u, and the sign of u as 1 or -1, where u is proved to keep its sign on a set of values."""
+    found = absolutes(node, name, ("abs", "sign"))
     if len(found) > MAX_ABSOLUTE:
         return node
     for absolute in found:
         inside = absolute.arguments[0]
-        for side, value in ((">=", inside), ("<=", n.Negation(inside))):
-            holds = inequality_set(n.ComparisonNode((inside, ZERO), (side,)), name, scalars)  # type: ignore[arg-type]
+        ways: tuple[tuple[n.Relation, n.Expression], ...] = ((">=", inside), ("<=", n.Negation(inside)))
+        if absolute.function == "sign":
+            ways = ((">", ONE), ("<", n.number(-1)))
+        for side, value in ways:
+            holds = inequality_set(n.ComparisonNode((inside, ZERO), (side,)), name, scalars)
             if r.difference(r.intersection(where, holds, scalars), where, scalars) is None:
                 node = replaced(node, absolute, value)
                 break

@@ -16,12 +16,12 @@ from fractions import Fraction
 from verifiers.answers.algebra.equality import EqualityFinding, Truth, decided, different, equal, undecided
 from verifiers.answers.algebra.intervals import OpenError
 from verifiers.answers.algebra.scalars import Scalars
-from verifiers.answers.compare_sets import matched
 from verifiers.answers.format import written
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.nodes import ONE, ZERO, minus, number, substitute, symbols
 from verifiers.answers.grammar.rational import folded, rational
 from verifiers.answers.grammar.values import Builder, Images, NumberSet, SetOperation, Value
+from verifiers.answers.matching import matched
 
 MAX_CLASSES = 120
 MAX_DENOMINATOR = 1_000

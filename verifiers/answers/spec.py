@@ -28,9 +28,9 @@ class AnswerSpec(SpecModel):
     also fractions in lowest terms, radicals denested, like terms collected. `same`: written alike, apart from notation
     (`\frac{1}{2}` is `1/2`, and `0.5` is neither)."""
     absolute: str = Field(default="", max_length=64)
-    """Accepted distance of a decimal: a rational number, written exactly. Empty: none."""
+    """Accepted distance of a number or coefficient: a rational number, written exactly. Empty: none."""
     relative: str = Field(default="", max_length=64)
-    """Accepted distance of a decimal, as a share of the expected value."""
+    """Accepted distance of a number or coefficient, as a share of the expected value."""
     order: Literal["as_written", "any"] = "as_written"
     """`any`: a list in brackets may come in another order. A list without brackets, or a set, always may."""
     units: Literal["as_expected", "optional", "ignored"] = "as_expected"
@@ -48,6 +48,10 @@ class AnswerSpec(SpecModel):
     def _digits(self) -> AnswerSpec:
         if self.notation == "digits" and not INTEGER.fullmatch(self.expected):
             raise ValueError("`expected` is not an integer of at most 2,000 digits from 0 to 9")
+        if (self.absolute or self.relative) and (self.notation == "digits" or self.form == "same"):
+            raise ValueError(
+                "`absolute`, `relative`: `notation` digits and `form` same compare exactly: leave the tolerance out"
+            )
         return self
 
     @model_serializer(mode="wrap")

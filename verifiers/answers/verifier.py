@@ -11,6 +11,7 @@ import re
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.preprocessing import boxed
 from verifiers.answers.kind import ANSWER
+from verifiers.answers.spec import INTEGER as DIGITS
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Verdict, judged
@@ -28,7 +29,7 @@ class AnswerVerifier:
 
         Without `prove` only plain arithmetic is used, and SymPy is not imported.
         """
-        if spec.notation != "digits":
+        if spec.notation != "digits" and not _is_plain(spec):
             from verifiers.answers.judging import check
 
             check(spec, prove=prove)
@@ -39,8 +40,9 @@ class AnswerVerifier:
             text = boxed(submission) if spec.final == "boxed" else submission
         except GrammarError as error:
             return self._verdict(Ground.UNREADABLE, f"cannot be read: {error}", {"submitted": escaped(submission)})
-        if spec.notation == "digits":
-            return self._integer(spec, text.strip(BLANKS))
+        bare = text.strip(BLANKS)
+        if spec.notation == "digits" or (_is_plain(spec) and INTEGER.fullmatch(bare)):
+            return self._integer(spec, bare)
         from verifiers.answers.judging import judge
 
         found = self._verdict(*judge(spec, text, {"submitted": escaped(submission)}))
@@ -56,3 +58,9 @@ class AnswerVerifier:
 
     def _verdict(self, ground: Ground, reason: str, evidence: dict[str, object]) -> Verdict:
         return judged(ground, reason, evidence, self.name, self.version)
+
+
+def _is_plain(spec: AnswerSpec) -> bool:
+    """True if a spec expects an integer and nothing else about it, so that digits decide without the grammar."""
+    named = spec.notation == "plain" or spec.variables is not None
+    return DIGITS.fullmatch(spec.expected) is not None and not (spec.absolute or spec.relative or named)

@@ -74,7 +74,10 @@ def assess(parts: ConductorParts, spec: s.ChecklistSpec, right: str = "", *, sec
     def decided(asked: s.ChecklistSpec, text: str) -> Verdict:
         if time.monotonic() > end:
             raise InfrastructureError(f"{seconds:g} seconds were not enough for this list", hint="raise --seconds")
-        return worker.verify(asked, text, 10.0)
+        verdict = worker.verify(asked, text, 10.0)
+        if verdict.outcome is Outcome.INFRA_ERROR:
+            raise InfrastructureError(f"the list cannot be decided here: {verdict.reason}")
+        return verdict
 
     return assessed(spec, right, decided)
 

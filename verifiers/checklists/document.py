@@ -33,6 +33,7 @@ from verifiers.checklists.markdown import (
 from verifiers.checklists.spec import HardItem
 from verifiers.checklists.words.characters import plain
 from verifiers.checklists.words.claims import without_claims
+from verifiers.checklists.words.prose import repeated_words
 
 SIGNS = re.compile(r"[*_~`\\\[\]]|-\s")
 """Markup that may split a word which a reader sees in one piece."""
@@ -47,6 +48,8 @@ class Document:
     """True if sentences in which the text speaks about itself count."""
     data: bool = False
     """True for data such as JSON, which is one verbatim paragraph."""
+    repeats: bool = False
+    """True if repetition counts towards a required length."""
 
     @cached_property
     def _read(self) -> MarkdownReader:
@@ -70,6 +73,11 @@ class Document:
     @cached_property
     def blocks(self) -> tuple[MarkdownBlock, ...]:
         return tuple(block.shown_by(unmarked) for block in self._counted)
+
+    @cached_property
+    def repeated(self) -> list[str]:
+        """Words that only repeat others, and fill no required length."""
+        return [] if self.repeats or self.data else repeated_words(self.prose)
 
     @cached_property
     def marked_blocks(self) -> tuple[MarkdownBlock, ...]:

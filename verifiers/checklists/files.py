@@ -18,30 +18,34 @@ source may name a file beside the list (`file = "report.txt"`).
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from common import strict_json
+from common.bounded_models import first_fault
 from common.errors import reading
+from common.strict_json import Bounds, NotJsonError
+from common.toml_files import TomlError, read_toml
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.spec import ChecklistSpec
 from verifiers.contract.errors import SpecError
-from verifiers.contract.spec_data import first_fault
 from verifiers.contract.text import escaped
 
 MAX_BYTES = 4 << 20
+BOUNDS = Bounds(2 * MAX_BYTES)
 HINT = "See docs/verifiers/checklist.md for the items of a checklist."
 
 
 def checklist_from(text: str, folder: Path) -> ChecklistSpec:
     """Parses a checklist; source files are relative to `folder`. Raises SpecError, with a hint."""
-    kind, loads = ("JSON", json.loads) if text.lstrip().startswith("{") else ("TOML", tomllib.loads)
     try:
-        content = loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SpecError(f"the checklist is not {kind}: {escaped(str(error))}", hint=HINT) from error
+        content = strict_json.read(text, BOUNDS) if text.lstrip().startswith("{") else read_toml(text)
+    except NotJsonError as error:
+        raise SpecError(f"the checklist is unusable JSON: {escaped(str(error))}", hint=HINT) from error
+    except TomlError as error:
+        raise SpecError(f"the checklist is not TOML: {escaped(str(error))}", hint=HINT) from error
     if not isinstance(content, dict) or not isinstance(content.get("items"), list):
         raise SpecError(
             "the checklist has no items", hint="Begin each item with [[items]] and say its kind: item = ..."

@@ -202,7 +202,9 @@ class HardVerifier:
         if len(submission) > MAX_CHARACTERS:
             return self._verdict(Ground.UNREADABLE, f"longer than {MAX_CHARACTERS} characters", {})
         data = is_data(spec, submission)
-        document = Document(submission, claims=data or "claims" in spec.allows, data=data)
+        document = Document(
+            submission, claims=data or "claims" in spec.allows, data=data, repeats="repetition" in spec.allows
+        )
         faults = [fault for fault in document.faults if fault.ground not in spec.allows]
         if faults:
             more = f", and {len(faults) - 1} more places" if len(faults) > 1 else ""

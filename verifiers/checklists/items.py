@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from verifiers.answers.grammar.numerals import Decimals
 from verifiers.checklists import citations, spec, structure
 from verifiers.checklists.document import NARROW, SIGNS, Document, ItemFinding, finding, listed, same_address
 from verifiers.checklists.facts import Facts, document_numbers, is_two_of_prose, source_facts
@@ -17,7 +18,7 @@ from verifiers.checklists.hollow import is_gap
 from verifiers.checklists.item_types import amount
 from verifiers.checklists.markdown import ADDRESS, PROSE, STRUCK_HTML
 from verifiers.checklists.numerals.fact_figures import figure, figures, mark_of
-from verifiers.checklists.numerals.numbers import Decimals, Figure, WrittenNumber, decimals_of, numbers_in
+from verifiers.checklists.numerals.numbers import Figure, WrittenNumber, decimals_of, numbers_in
 from verifiers.checklists.words.characters import bare, plain, script_of, spaced_out, visible, whole_words
 from verifiers.checklists.words.prose import sentences, word_count, words
 from verifiers.contract.text import escaped
@@ -102,20 +103,31 @@ def in_part(found: int, asked: int) -> bool:
     return asked > 1 and 2 * found >= asked
 
 
-def _amount(item: spec.CountItem | spec.OccurrencesItem, found: int, what: str) -> ItemFinding:
-    holds = (item.least or 0) <= found and (item.most is None or found <= item.most)
-    half = not holds and in_part(found, item.least or 0) and (item.most is None or found <= item.most)
-    return finding(item, holds, f"{found} {what}, required: {amount(item.least, item.most)}", half=half, found=found)
+def _amount(item: spec.CountItem | spec.OccurrencesItem, found: int, what: str, padding: int = 0) -> ItemFinding:
+    own = found - padding
+    holds = (item.least or 0) <= own and (item.most is None or found <= item.most)
+    half = not holds and in_part(own, item.least or 0) and (item.most is None or found <= item.most)
+    reason = f"{found} {what}{_padded(padding)}, required: {amount(item.least, item.most)}"
+    return finding(item, holds, reason, half=half, found=found)
+
+
+def _padded(padding: int) -> str:
+    return f", {padding} of them repetition" if padding else ""
 
 
 def _count(item: spec.CountItem, document: Document) -> ItemFinding:
-    return _amount(item, COUNTED[item.of](document), item.of.replace("_", " "))
+    padding = len(document.repeated) if item.of == "words" else 0
+    return _amount(item, COUNTED[item.of](document), item.of.replace("_", " "), padding)
 
 
 def _length(item: spec.LengthItem, document: Document) -> ItemFinding:
-    found = COUNTED["words"](document) if item.unit == "words" else character_count(document.prose)
-    grade = band(found, item.target, item.tolerance, item.fall)
-    reason = f"{found} {item.unit}, required: {item.target} within {item.tolerance:.0%}"
+    """Grades a length: all words count towards too long a text, but repetition does not fill one that is too short."""
+    if item.unit == "words":
+        found, padding = COUNTED["words"](document), len(document.repeated)
+    else:
+        found, padding = character_count(document.prose), sum(len(word) + 1 for word in document.repeated)
+    grade = min(band(length, item.target, item.tolerance, item.fall) for length in (found, max(0, found - padding)))
+    reason = f"{found} {item.unit}{_padded(padding)}, required: {item.target} within {item.tolerance:.0%}"
     return ItemFinding(item.name, grade, reason, {"found": found})
 
 

@@ -24,7 +24,7 @@ SYNTAX = r"^$\.*+?()[]{}|/"
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 OTHERWISE = re.compile(r"\[[^\]]*(?<!\\)(?:\[|&&|--|~~)")
 """Nested classes and class algebra, which the library's engine supports and ECMA-262 does not."""
-BOUNDS = Bounds(size=1_000_000, values=250_000, depth=500)
+BOUNDS = Bounds(size=1_000_000, values=250_000, containers=250_000, names=250_000, depth=500)
 """Bounds of JSON in a text or of a schema, both of which have at most 200,000 characters."""
 PATTERN_HINT = "Write patterns as ECMA-262 reads them with its flag u: see json-schema.org on regular expressions."
 

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from itertools import combinations, takewhile
 
 from common.strict_json import NotJsonError
+from verifiers.answers.grammar.numerals import Decimals
 from verifiers.checklists.document import Document, ItemFinding, finding, listed
 from verifiers.checklists.hollow import SHORT_SECTION, empty_columns, is_all_comment, is_gap, own_words, section_text
 from verifiers.checklists.json_schema import faults_of, read_json
 from verifiers.checklists.markdown import MarkdownBlock
 from verifiers.checklists.numerals.fact_figures import figure
-from verifiers.checklists.numerals.numbers import Decimals, Figure, decimals_of
+from verifiers.checklists.numerals.numbers import Figure, decimals_of
 from verifiers.checklists.spec import CodeItem, FormatItem, HeadingsItem, JsonItem, OrderItem, TableItem
 from verifiers.checklists.words.characters import plain, whole_words
 from verifiers.checklists.words.prose import words

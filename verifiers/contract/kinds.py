@@ -151,8 +151,10 @@ class Kind:
     """Maps a spec and a passing verdict to the parts of the statement it covers, and those it does not."""
     examples: Lazy[Callable[[Any, str | None, Any], Any]]
     """Maps a spec, an optional answer and a way to ask the verifier to an `ExampleReport`."""
-    examples_seconds: tuple[float, float] = (10.0, 5.0)
-    """Time limits in seconds: for all examples together, and for one."""
+    examples_seconds: float = 5.0
+    """Time limit of one example, in seconds."""
+    examples_tries: int = 300
+    """Maximum number of examples that are tried."""
     examples_at_once: int = 8
 
     # the agent

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from common.bounded_models import FirstErrorModel
+
 FOREIGN_REWARD = "foreign_reward"
 """Evidence key for the score of a third-party program."""
 
@@ -50,7 +52,7 @@ class Ground(StrEnum):
     """Infra_error: nothing is known about the submission."""
 
 
-class Verdict(BaseModel):
+class Verdict(FirstErrorModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     outcome: Outcome
@@ -61,12 +63,12 @@ class Verdict(BaseModel):
     """One sentence for people."""
     ground: Ground | None = None
     """Basis; None only in verdicts recorded before the field existed."""
-    evidence: dict[str, Any] = {}
+    evidence: dict[str, Any] = Field(default_factory=dict)
     """JSON that lets others check the reason: the parsed forms, a witness, the values compared."""
     verifier: str
     version: str
     """Verifier version: changes whenever the same input might get another verdict."""
-    tools: dict[str, str] = {}
+    tools: dict[str, str] = Field(default_factory=dict)
     """Name and version of every tool that affected the verdict."""
     isolation: str = ""
     """Isolation of the submission: `nsjail`, `gvisor`, or `process` if it confined itself."""

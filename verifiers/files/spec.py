@@ -14,18 +14,23 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, StringConstraints
 
+from runtime.profile import SetDigest
 from verifiers.contract.spec_data import SpecData, SpecModel
 
 FilePath = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,5}$")
 ]
 """Path relative to the working folder."""
+PlacePath = Annotated[
+    str, StringConstraints(pattern=r"^\.?[A-Za-z0-9_][A-Za-z0-9_.-]*(/\.?[A-Za-z0-9_][A-Za-z0-9_.-]*){0,11}$")
+]
+"""Path of a file that a task puts there; names may begin with a dot."""
 Mode = Annotated[str, StringConstraints(pattern=r"^[0-7]{3}$")]
-FILE_CHARS, MOST_FILES = 100_000, 50
+FILE_CHARS, MOST_FILES, MOST_GATHERED = 100_000, 50, 500
 
 
 class PlacedFile(SpecData):
-    path: FilePath
+    path: PlacePath
     text: str = Field(max_length=FILE_CHARS)
     mode: Mode = "644"
 
@@ -56,6 +61,16 @@ class ForeignTest(SpecData):
     """Third-party test that runs beside the submission: its score is a foreign reward, not a verdict."""
 
     files: tuple[PlacedFile, ...] = Field(default=(), max_length=200)
+    """Files of the test, which replace submitted ones."""
+    world: tuple[PlacedFile, ...] = Field(default=(), max_length=200)
+    """Files that were there before the work, and still are unless the submission replaces or removes them."""
+    folders: tuple[PlacePath, ...] = Field(default=(), max_length=200)
+    gathers: bool = False
+    """True if the submission has every file that is new, changed or removed, declared or not."""
+    variables: tuple[tuple[str, str], ...] = Field(default=(), max_length=100)
+    packages: SetDigest | None = None
+    """Package set of the test's sandbox."""
+    memory_mib: int = Field(default=512, ge=64, le=4_096)
     command: tuple[str, ...] = Field(default=(), max_length=20)
     """Empty if the world itself scored the work; the score is then part of the submission."""
     rewards: tuple[str, ...] = Field(min_length=1, max_length=4)
@@ -84,6 +99,7 @@ class FilesSpec(SpecModel):
 
 MAX_CHARACTERS = 1 << 18
 MODE = re.compile(r"[0-7]{3}\Z")
+PATH = re.compile(r"\.?[A-Za-z0-9_][A-Za-z0-9_.-]*(/\.?[A-Za-z0-9_][A-Za-z0-9_.-]*){0,11}\Z")
 
 
 class SubmittedFile(NamedTuple):
@@ -101,15 +117,22 @@ def read(spec: FilesSpec, submission: str) -> dict[str, SubmittedFile] | str:
         return "not valid JSON"
     if not isinstance(data, dict):
         return "not a JSON object of files"
-    if undeclared := sorted(set(data) - set(spec.declared)):
+    gathers = spec.foreign is not None and spec.foreign.gathers
+    if gathers and (wrong := [path for path in data if not PATH.match(path)]):
+        return f"{wrong[0][:60]!a} is not a path"
+    if gathers and len(data) > MOST_GATHERED:
+        return f"more than {MOST_GATHERED} files"
+    if not gathers and (undeclared := sorted(set(data) - set(spec.declared))):
         return f"{undeclared[0][:60]!a} is not a declared file"
     found: dict[str, SubmittedFile] = {}
-    for path in spec.declared:
+    for path in dict.fromkeys((*spec.declared, *(data if gathers else ()))):
         if path not in data and not (spec.files or spec.commands):
             continue  # a foreign test reports missing files itself
         if path not in data:
             return f"{path} is missing"
         one = data[path]
+        if isinstance(one, dict) and set(one) == {"problem"} and gathers:
+            continue  # as if it were not there
         if isinstance(one, dict) and set(one) == {"problem"}:
             return f"{path} cannot be judged: {str(one['problem'])[:80]!a}"
         if not isinstance(one, dict) or set(one) != {"text", "mode"}:
@@ -121,6 +144,11 @@ def read(spec: FilesSpec, submission: str) -> dict[str, SubmittedFile] | str:
             return f"{path} is longer than {FILE_CHARS} characters, or not text"
         found[path] = SubmittedFile(text, mode)
     return found
+
+
+def removed_in(submission: str) -> frozenset[str]:
+    """Returns the paths that a readable submission names without a file: their files do not exist any more."""
+    return frozenset(path for path, one in json.loads(submission).items() if set(one) == {"problem"})
 
 
 def same_lines(one: str, other: str) -> bool:

@@ -2,8 +2,8 @@
 
 Invariants: nothing of the place in which the files were made takes part, only their text and mode. Each command has its
 own sandbox with the declared files and the spec's additions. Results are compared outside the sandbox, so no file can
-tamper with the judge; a command that crashes its sandbox has failed. The score of a foreign test is evidence and never
-a pass.
+tamper with the judge; a command that crashes its sandbox has failed. A command is limited by its own time, and a
+sandbox that does not start decides nothing. The score of a foreign test is evidence and never a pass.
 """
 
 from __future__ import annotations
@@ -12,27 +12,35 @@ import json
 import time
 from collections.abc import Iterable
 from contextlib import closing
+from typing import Any
 
-from runtime.errors import BadRequestError, InfrastructureError
+from runtime.errors import BadRequestError, GuestLostError, StarvedError
+from runtime.profile import PackageSet
 from runtime.sandbox import CallStatus, ExecResult, Limits, Priority, Sandbox, SessionPool
 from verifiers.boxes.conductor import ConductorParts
+from verifiers.boxes.late import HINT, late
+from verifiers.boxes.own_time import LAST_PATIENCE
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip, escaped
 from verifiers.contract.verdict import FOREIGN_REWARD, Ground, Judgement, Verdict
 from verifiers.files.kind import FILES
-from verifiers.files.spec import CommandCondition, FilesSpec, ForeignTest, PlacedFile, SubmittedFile, read, same_lines
+from verifiers.files.spec import (
+    CommandCondition,
+    FilesSpec,
+    ForeignTest,
+    PlacedFile,
+    SubmittedFile,
+    read,
+    removed_in,
+    same_lines,
+)
 
 LIMITS = Limits(
-    call_seconds=600.0, memory_mib=512, work_mib=64, output_bytes=1 << 18, cpu_seconds=600.0, life_seconds=1200.0
+    call_seconds=600.0, memory_mib=512, work_mib=64, output_bytes=1 << 18, cpu_seconds=600.0, life_seconds=7200.0
 )
 REWARD_BYTES = 4_096
 FOLDER = "/work/files"
-ENDED = {
-    CallStatus.TIMEOUT: Ground.TIMEOUT,
-    CallStatus.CPU: Ground.TIMEOUT,
-    CallStatus.EXPIRED: Ground.TIMEOUT,
-    CallStatus.MEMORY: Ground.MEMORY,
-}
+ENDED = {CallStatus.CPU: Ground.TIMEOUT, CallStatus.MEMORY: Ground.MEMORY}
 
 
 def conductor(parts: ConductorParts) -> FilesVerifier:
@@ -52,7 +60,7 @@ def check(spec: FilesSpec) -> None:
             raise SpecError("a command has no expected result", hint="Set `stdout` or `leaves`.")
     if len(set(spec.declared)) != len(spec.declared):
         raise SpecError("a file is declared twice")
-    for files in [*(command.files for command in spec.commands), spec.foreign.files if spec.foreign else ()]:
+    for files in [*(command.files for command in spec.commands), _placed_by(spec.foreign)]:
         paths = {*spec.declared, *(file.path for file in files)}
         if inside := next((path for path in sorted(paths) if not paths.isdisjoint(_folders(path))), None):
             raise SpecError(f"{inside}: a parent folder is itself a file", hint="Rename one of the two.")
@@ -60,6 +68,10 @@ def check(spec: FilesSpec) -> None:
         raise SpecError("no declared file has the foreign score", hint="Declare one of `rewards`, or set a command.")
     if not (spec.files or spec.commands or spec.foreign):
         raise SpecError("the files have no conditions", hint="Add conditions on files, or commands.")
+
+
+def _placed_by(test: ForeignTest | None) -> tuple[PlacedFile, ...]:
+    return () if test is None else (*test.world, *test.files)
 
 
 class FilesVerifier:
@@ -108,11 +120,12 @@ class FilesVerifier:
             found = next((submitted[path].text for path in spec.foreign.rewards if path in submitted), "")
             facts[FOREIGN_REWARD] = _number(found)
         elif spec.foreign is not None:
-            with closing(self._sandbox()) as sandbox:
-                facts[FOREIGN_REWARD] = _rewarded(sandbox, submitted, spec.foreign)
+            with closing(self._sandbox(spec.foreign)) as sandbox:
+                facts |= _rewarded(sandbox, submitted, spec.foreign, removed_in(submission))
         if spec.only_foreign:
             said = facts[FOREIGN_REWARD]
-            reason = f"only a foreign test judged it: {'no score' if said is None else f'its score is {said:g}'}"
+            score = f"its score is {said:g}" if isinstance(said, float) else "no score"
+            reason = f"only a foreign test judged it: {score}"
             return Judgement(Ground.UNKNOWN, reason, facts, isolation=self._isolation)
         return Judgement(Ground.TESTED, "all conditions on the files hold", facts, isolation=self._isolation)
 
@@ -126,21 +139,30 @@ class FilesVerifier:
                 _place(sandbox, FOLDER, submitted, command.files)
                 try:
                     return _failure(sandbox, FOLDER, command, seconds)
-                except InfrastructureError:
+                except GuestLostError:
                     continue
         return _refuted(f"`{_shown(command)}` crashed its sandbox twice")
 
-    def _sandbox(self) -> Sandbox:
-        return self._sessions.sandbox(LIMITS, userland=True, caller="files", priority=self._priority)
+    def _sandbox(self, test: ForeignTest | None = None) -> Sandbox:
+        limits = LIMITS if test is None else LIMITS.model_copy(update={"memory_mib": test.memory_mib})
+        packages = PackageSet(digest=test.packages, memory_mib=0) if test is not None and test.packages else None
+        more: dict[str, Any] = {"packages": packages} if packages is not None else {}
+        return self._sessions.sandbox(limits, userland=True, caller="files", priority=self._priority, **more)
 
 
 def _failure(sandbox: Sandbox, folder: str, condition: CommandCondition, seconds: float) -> Judgement | None:
-    """Runs one command and returns its failure, or None. Raises InfrastructureError if the sandbox is lost."""
+    """Runs one command and returns its failure, or None. Raises GuestLostError if the sandbox is lost, StarvedError if
+    the machine is too busy."""
     shown = _shown(condition)
     try:
-        ran = sandbox.exec(condition.command, stdin=condition.stdin.encode(), cwd=folder, seconds=seconds)
+        stdin = condition.stdin.encode()
+        ran = sandbox.exec(condition.command, stdin=stdin, cwd=folder, seconds=seconds, patience=LAST_PATIENCE)
     except BadRequestError as error:
         return _refuted(f"`{shown}` cannot be run: {clip(str(error), 80)}")
+    if ran.status is CallStatus.TIMEOUT:
+        return Judgement(Ground.TIMEOUT, f"`{shown}` {late(ran, seconds)}", _said(ran))
+    if ran.status is CallStatus.EXPIRED:
+        raise StarvedError("the sandbox ended at its wall-clock limit", hint=HINT)
     if ran.status is not CallStatus.OK:
         ground = ENDED.get(ran.status, Ground.REFUTED)
         return Judgement(ground, f"`{shown}` ended with {ran.status.value}", _said(ran))
@@ -171,20 +193,33 @@ def _place(sandbox: Sandbox, folder: str, submitted: dict[str, SubmittedFile], m
         sandbox.exec(["chmod", mode, *paths])
 
 
-def _rewarded(sandbox: Sandbox, submitted: dict[str, SubmittedFile], test: ForeignTest) -> float | None:
-    """Runs a third-party test on the submitted files; returns the score that it wrote, between 0 and 1, or None."""
-    _place(sandbox, "/work", submitted, test.files)
+def _rewarded(
+    sandbox: Sandbox, submitted: dict[str, SubmittedFile], test: ForeignTest, removed: frozenset[str]
+) -> dict[str, object]:
+    """Runs a third-party test on the submitted files; returns the score that it wrote, between 0 and 1, or None, and
+    what it printed. Scores that differ are none. Raises StarvedError if the machine is too busy."""
+    before = {one.path: SubmittedFile(one.text, one.mode) for one in test.world if one.path not in removed}
     try:
-        sandbox.exec(test.command, seconds=test.seconds)
-    except BadRequestError:
-        return None
+        if test.folders:
+            sandbox.exec(["mkdir", "-p", *(f"/work/{path}" for path in test.folders)])
+        _place(sandbox, "/work", before | submitted, test.files)
+        ran = sandbox.exec(test.command, seconds=test.seconds, env=dict(test.variables), patience=LAST_PATIENCE)
+    except BadRequestError as error:
+        return {FOREIGN_REWARD: None, "test": clip(str(error), 200)}
+    if ran.status is CallStatus.TIMEOUT:
+        late(ran, test.seconds)
+    found = {}
     for path in test.rewards:
         try:
             written = sandbox.read(f"/work/{path}", max_bytes=REWARD_BYTES)
         except BadRequestError:
             continue
-        return _number(written.decode(errors="replace"))
-    return None
+        found[path] = _number(written.decode(errors="replace"))
+    facts = {"test": ran.status.value, **_said(ran)}
+    if len(set(found.values())) > 1:
+        told = ", ".join(f"{path.rpartition('/')[2]} {score}" for path, score in found.items())
+        return {FOREIGN_REWARD: None, "scores differ": told, **facts}
+    return {FOREIGN_REWARD: next(iter(found.values()), None), **facts}
 
 
 def _number(text: str) -> float | None:

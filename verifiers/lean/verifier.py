@@ -276,8 +276,8 @@ class LeanVerifier:
 
     def _twice(self, role: Role, message: dict[str, Any], clock: ProofClock) -> tuple[Ran | Judgement, str]:
         """Runs a Lean step within the remaining time. A step lost through no fault of the submission is retried once,
-        in a fresh box. A crash of Lean counts against the submission only if it happens both times and a small theorem
-        compiles there."""
+        in a fresh box. A crash of Lean, or a box that falls silent, counts against the submission only if it happens
+        both times and a small theorem compiles there."""
         late = judging.failed(Ground.TIMEOUT, "Lean did not finish it in time")
         reason = hint = ""
         for _ in range(2):
@@ -289,7 +289,7 @@ class LeanVerifier:
             except BoxLost as error:
                 if error.cause == "memory":
                     return judging.failed(Ground.MEMORY, f"it needs more than {self._memory_mib} MiB"), ""
-                if error.cause == "timeout" and role == "compile":
+                if error.cause == "timeout" and role == "compile" and reason and self._works(role):
                     return late, ""
                 reason = f"the box was lost: {error}"
                 continue

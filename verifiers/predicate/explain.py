@@ -48,23 +48,18 @@ SHOWN_VALUES = 8
 def examples(spec: PredicateSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
     """Verifies small numbers and those near a predicate's constants; reports accepted values, rejected neighbours."""
     values = values_for(spec)
+    own = try_(of_the_job(spec, answer))
     tried = try_([ExampleInput("example", "a sample value", spec, _text(value)) for value in values])
     other = [ExampleInput("mutant", what, spec, text) for what, text in _outside(spec)]
     roots = [ExampleInput("example", "a sample value", spec, text) for text in _roots(spec)]
-    found = try_([*of_the_job(spec, answer), *other])
+    found = try_(other)
     rooted = [one for one in try_(roots) if one.accepted]
     accepted = [(value, one) for value, one in zip(values, tried, strict=False) if one.accepted]
     rejected = [(value, one) for value, one in zip(values, tried, strict=False) if not one.accepted]
     ends = [value for value, _ in accepted] or [Fraction(0)]
     near = sorted(rejected, key=lambda pair: (min(abs(pair[0] - end) for end in ends), pair[0]))[:SHOWN_VALUES]
     shown = [one for _, one in sorted(accepted, key=lambda pair: (abs(pair[0]), pair[0]))[:SHOWN_VALUES]]
-    all_of_them = (
-        *(one for one in found if one.given.sort == "example"),
-        *shown,
-        *rooted,
-        *(_changed(one) for _, one in sorted(near, key=lambda pair: pair[0])),
-        *(one for one in found if one.given.sort == "mutant"),
-    )
+    all_of_them = (*own, *shown, *rooted, *(_changed(one) for _, one in sorted(near, key=lambda pair: pair[0])), *found)
     count = f"{len(accepted)} of {len(tried)} sample values are accepted"
     low, high = (min(values), max(values)) if values else (Fraction(0), Fraction(0))
     notes = (f"{count}, from {_text(low)} to {_text(high)}",)

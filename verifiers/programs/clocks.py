@@ -1,19 +1,18 @@
 """Time limits for a submission and for the spec's own code: per call and in total. Pure.
 
-Invariants: the limits of a test and of all tests count the submission's own time, computing or idle; time taken by
-other processes counts only towards wall clock, which is limited too. A submission that hardly got to compute before its
-wall clock ran out is not judged.
+Invariants: the limits of a test and of all tests count the submission's own time, computing or idle, and only they
+decide anything. Time taken by other processes counts towards wall clock, which is limited too: at its end the machine
+was too busy to judge (StarvedError), whatever the submission did.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Self
 
-from runtime.errors import InfrastructureError
 from runtime.sandbox import CallResult, ExecResult
-from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE
+from verifiers.boxes.late import starved
+from verifiers.boxes.own_time import LAST_PATIENCE
 
 SHARED_SECONDS = 0.5
 """Time limit of a call in a shared sandbox, in seconds; longer calls move to an own sandbox, at lower priority."""
@@ -21,26 +20,6 @@ LEAST_SECONDS = 0.05
 LEAST_SPEC_SECONDS = 5.0
 """Minimum time limit of a spec's own code, in seconds: imports take time too."""
 TESTS = "all tests together"
-COMPUTES_SHARE = 0.8
-"""Share of its own time below which a submission was also idle."""
-BUSY_SHARE = 0.05
-"""Share of its limit below which a submission that was starved by other processes is not judged."""
-HINT = "Retry when the machine is less busy, or allow more seconds."
-
-
-class Limit(NamedTuple):
-    """Time limit of one call, in seconds; `wall` is at least `own`."""
-
-    own: float
-    wall: float
-
-    @classmethod
-    def of(cls, seconds: float) -> Self:
-        return cls(seconds, PATIENCE * seconds)
-
-    @property
-    def patience(self) -> float:
-        return self.wall / self.own
 
 
 class SpecTimeError(Exception):
@@ -57,14 +36,17 @@ class SubmissionClock:
 
     @property
     def left(self) -> float:
-        return min(self._own - self._spent, self._wall - self._passed)
+        return self._own - self._spent
 
-    def limit(self, seconds: float) -> Limit | None:
-        """Returns the time limit of a call that may take up to `seconds`; None if no time is left."""
+    def limit(self, seconds: float) -> float | None:
+        """Returns the limit of a call's own time, at most `seconds`; None if no time is left. Raises
+        StarvedError if other processes used up the wall clock."""
         own = min(seconds, self.left)
         if own < LEAST_SECONDS:
             return None
-        return Limit(own, max(own, min(PATIENCE * own, self._wall - self._passed)))
+        if self._passed >= self._wall:
+            raise starved(self._name, self._passed)
+        return own
 
     def took(self, result: CallResult | ExecResult) -> None:
         self._spent += max(0.0, result.seconds - result.waited)
@@ -82,9 +64,7 @@ class SubmissionClock:
 
     def over(self) -> str:
         """Returns the reason why no time is left, as a sentence."""
-        if self._own - self._spent <= self._wall - self._passed:
-            return f"{self._name} took more than {self._own:g} s"
-        return f"{self._name} did not end within {self._wall:g} s on a busy machine"
+        return f"{self._name} took more than {self._own:g} s"
 
 
 class NotMeasuredError(Exception):
@@ -99,8 +79,8 @@ class CandidateClock(SubmissionClock):
     time is read (`measured`), and that decides.
     """
 
-    def __init__(self, own: float, *, measured: bool = False, patience: float = PATIENCE, name: str = TESTS) -> None:
-        super().__init__(own, patience * own, name)
+    def __init__(self, own: float, *, measured: bool = False, name: str = TESTS) -> None:
+        super().__init__(own, LAST_PATIENCE * own, name)
         self._measured = measured
         self._quick = 0.0
         """Wall clock of calls without their own CPU measurement, in seconds."""
@@ -109,7 +89,7 @@ class CandidateClock(SubmissionClock):
         self._read: dict[object, tuple[Callable[[], float], float]] = {}
         self._closed = 0.0
 
-    def limit(self, seconds: float) -> Limit | None:
+    def limit(self, seconds: float) -> float | None:
         self.settle()
         return super().limit(seconds)
 
@@ -131,7 +111,7 @@ class CandidateClock(SubmissionClock):
 
     def settle(self) -> bool:
         """Returns True if the total limit is exceeded. Raises NotMeasuredError if that cannot be known."""
-        if self._spent + self._quick <= self._own - LEAST_SECONDS or self._passed >= self._wall:
+        if self._spent + self._quick <= self._own - LEAST_SECONDS:
             return self.left <= 0
         if not self._measured:
             raise NotMeasuredError
@@ -145,15 +125,4 @@ class CandidateClock(SubmissionClock):
 def spec_clock(own: float, *, measured: bool = False) -> SubmissionClock:
     """Returns a clock for the spec's own code, given the submission's limit. `measured` as in CandidateClock."""
     seconds = max(own, LEAST_SPEC_SECONDS)
-    return CandidateClock(seconds, measured=measured, patience=LAST_PATIENCE, name="the spec's own code")
-
-
-def late(result: CallResult | ExecResult, limit: Limit) -> str:
-    """Describes how a stopped call exceeded its time limit. Raises InfrastructureError if it got too little CPU."""
-    if result.computed is not None and result.computed >= COMPUTES_SHARE * limit.own:
-        return f"computed for more than {limit.own:.3g} s"
-    if result.computed is None or result.seconds - result.waited >= limit.own:
-        return f"took more than {limit.own:.3g} s{'' if result.computed is None else ', partly idle'}"
-    if result.computed < BUSY_SHARE * limit.own:
-        raise InfrastructureError(f"the program was starved of CPU for {result.seconds:.0f} s", hint=HINT)
-    return f"did not end within {limit.wall:.3g} s on a busy machine"
+    return CandidateClock(seconds, measured=measured, name="the spec's own code")

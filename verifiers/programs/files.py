@@ -22,14 +22,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from common.bounded_models import first_fault
+from common.toml_files import TomlError, read_toml
 from verifiers.contract.errors import SpecError
-from verifiers.contract.spec_data import first_fault
 from verifiers.programs import checking
 from verifiers.programs.data.values import NotPlainError, literal, of_native
 from verifiers.programs.spec import ProgramSpec
@@ -42,8 +42,8 @@ def spec_of_toml(text: str, _folder: Path = Path()) -> ProgramSpec:
     if len(text) > MOST_CHARS:
         raise SpecError(f"the file has more than {MOST_CHARS} characters")
     try:
-        found = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = read_toml(text)
+    except TomlError as error:
         raise SpecError(f"not TOML: {error}", hint='Write lines like: function = "median"') from error
     return spec_of_table(found)
 
@@ -58,7 +58,7 @@ def spec_of_table(found: dict[str, Any]) -> ProgramSpec:
     try:
         spec = ProgramSpec.model_validate(found)
     except ValidationError as error:
-        raise SpecError(first_fault(error), hint="docs/verifiers/program.md lists the fields.") from error
+        raise SpecError(str(first_fault(error)), hint="docs/verifiers/program.md lists the fields.") from error
     checking.check(spec)
     return spec
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from runtime.sandbox import CallStatus
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
-from verifiers.programs.clocks import LEAST_SECONDS, CandidateClock, Limit, SpecTimeError, SubmissionClock
+from verifiers.programs.clocks import LEAST_SECONDS, CandidateClock, SpecTimeError, SubmissionClock
 from verifiers.programs.data.generators import smaller
 from verifiers.programs.data.values import Arguments, literal
 from verifiers.programs.guests import LOAD_SECONDS, Guest, Opening
@@ -85,8 +85,7 @@ class Candidate:
         return once_more(self._begin, self.close)
 
     def _begin(self) -> TestFinding:
-        least = Limit(LEAST_SECONDS, LEAST_SECONDS)
-        reply = self.guest.load(self._clock.limit(max(self._spec.seconds, LOAD_SECONDS)) or least)
+        reply = self.guest.load(self._clock.limit(max(self._spec.seconds, LOAD_SECONDS)) or LEAST_SECONDS)
         lost = broken_off("the program", reply)
         if lost is None:
             return PASSED

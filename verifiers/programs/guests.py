@@ -1,9 +1,10 @@
 """A program in a sandbox or session of its own, called one function at a time.
 
 Invariants: each call has a fresh random mark (nonce); a sandbox in which a call was lost is closed and never used
-again; two guests never share a process. A failure on our side raises `SandboxError` and says nothing about the program.
-If code had already run in the sandbox, it may be to blame (`PlaceBrokenError`): a fresh sandbox decides. If that opens,
-works and breaks too, the program is to blame.
+again; two guests never share a process. A failure on our side raises `SandboxError` and says nothing about the program:
+a sandbox that could not be started, moved or restored, a lost broker, a starved call. Only a sandbox that ended, or
+refused a request, after the program had run in it may be the program's doing (`PlaceBrokenError`): a fresh sandbox of
+its own decides. If that opens, works and breaks too, the program is to blame.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from runtime.errors import BrokerLostError, BusyError, InfrastructureError, RefusedError, SandboxError
+from runtime.errors import BadRequestError, BrokerLostError, GuestLostError, InfrastructureError, LimitError
 from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, Limits, Priority, Sandbox, Session, SessionPool, Tier
+from verifiers.boxes.late import late
+from verifiers.boxes.own_time import LAST_PATIENCE
 from verifiers.programs import harness, replies
-from verifiers.programs.clocks import LEAST_SECONDS, SHARED_SECONDS, Limit, SubmissionClock, late
+from verifiers.programs.clocks import LEAST_SECONDS, SHARED_SECONDS, SubmissionClock
 from verifiers.programs.data.values import Arguments, arguments_text
 from verifiers.programs.replies import ProgramReply
 from verifiers.programs.spec import ProgramSpec
@@ -38,8 +41,16 @@ OUTPUTS = (16_384, 65_536, 1 << 20, 4 << 20, 8 << 20)
 """Output limits in bytes. Few, because each sandbox size has its own image."""
 
 
+OURS = (CallStatus.CALLS, CallStatus.EXPIRED)
+"""Ends of a call by a limit of its sandbox that says nothing about the program: calls, and wall clock."""
+
+
 class PlaceBrokenError(InfrastructureError):
     """A sandbox broke after the program's code had run in it: through that code, or through our fault."""
+
+
+MAY_BE_ITS_DOING = (GuestLostError, BadRequestError, LimitError)
+"""Errors of a sandbox that code inside it can cause: it ended, refused a file or program, or is full."""
 
 
 @contextmanager
@@ -48,9 +59,7 @@ def its_own_doing() -> Iterator[None]:
     code may have caused; re-raises others."""
     try:
         yield
-    except (BrokerLostError, BusyError, RefusedError):
-        raise
-    except SandboxError as error:
+    except MAY_BE_ITS_DOING as error:
         raise PlaceBrokenError(str(error), hint=error.hint) from error
 
 
@@ -151,24 +160,30 @@ class Guest(ClosesOnExit):
         if self._sandbox is not None:
             clock.opened(self._sandbox, partial(processor_seconds, self._sandbox))
 
-    def load(self, limit: Limit) -> ProgramReply:
+    def load(self, limit: float) -> ProgramReply:
         """Opens a sandbox unless one is open, and runs the source in it. Raises SandboxError."""
         if self._place is not None:
             return ProgramReply("loaded")
         return self._with_more(self._load, limit)
 
-    def _with_more(self, ask: Callable[[Limit], ProgramReply], limit: Limit) -> ProgramReply:
-        """Calls `ask`; after an exception or timeout in a session, retries in a separate sandbox for the remaining
-        time. A session without output channels cannot be replayed when its code has to move, and slow calls must not
-        block others."""
-        reply = ask(limit)
-        if self.own or reply.status not in (CallStatus.EXCEPTION, CallStatus.TIMEOUT):
-            return reply
+    def _with_more(self, ask: Callable[[float], ProgramReply], limit: float) -> ProgramReply:
+        """Calls `ask`; after an exception, a timeout or a failed move in a session, retries in a separate sandbox for
+        the remaining time. A session without output channels cannot be replayed when its code has to move, and slow
+        calls must not block others."""
+        try:
+            reply = ask(limit)
+            if self.own or reply.status not in (CallStatus.EXCEPTION, CallStatus.TIMEOUT):
+                return reply
+        except (PlaceBrokenError, BrokerLostError):
+            raise
+        except InfrastructureError:
+            if self.own:
+                raise
         self.close()
         self.own = True
-        return ask(self.clock.limit(limit.own) or Limit(LEAST_SECONDS, LEAST_SECONDS))
+        return ask(self.clock.limit(limit) or LEAST_SECONDS)
 
-    def _load(self, limit: Limit) -> ProgramReply:
+    def _load(self, limit: float) -> ProgramReply:
         if self.own:
             self._place = self._sandbox = self.opening.sandbox()
             self.clock.opened(self._sandbox, partial(processor_seconds, self._sandbox))
@@ -176,7 +191,7 @@ class Guest(ClosesOnExit):
             self._place = self.opening.session()
         self._calls = 1
         most = max(self.opening.limits.output_bytes, self.opening.sessions.limits.output_bytes)
-        begun = self._place.run(harness.begin(self.seed, most))
+        begun = self._run(harness.begin(self.seed, most), LOAD_SECONDS, shared=LOAD_SECONDS)
         if begun.status is not CallStatus.OK:
             self.close()
             raise InfrastructureError(f"the harness did not start: {begun.error or begun.status}")
@@ -186,11 +201,11 @@ class Guest(ClosesOnExit):
             self.close()
         return reply
 
-    def call(self, function: str, arguments: Arguments, limit: Limit) -> ProgramReply:
+    def call(self, function: str, arguments: Arguments, limit: float) -> ProgramReply:
         """Calls a function of the program, loading its source first if necessary. Raises SandboxError."""
         return self._with_more(partial(self._call, function, arguments), limit)
 
-    def _call(self, function: str, arguments: Arguments, limit: Limit) -> ProgramReply:
+    def _call(self, function: str, arguments: Arguments, limit: float) -> ProgramReply:
         text = arguments_text(arguments)
         if len(text) > LARGE_CHARS and not self.own:  # calls there may be as slow as parsing the arguments
             self.own = True
@@ -198,7 +213,7 @@ class Guest(ClosesOnExit):
         if self._calls >= MOST_CALLS:
             self.close()
         if self._place is None:
-            reply = self.load(self.clock.limit(max(limit.own, LOAD_SECONDS)) or limit)
+            reply = self.load(self.clock.limit(max(limit, LOAD_SECONDS)) or limit)
             if reply.kind != "loaded":
                 return reply
         assert self._place is not None
@@ -206,31 +221,34 @@ class Guest(ClosesOnExit):
         if len(text) <= LARGE_CHARS:
             return self._ask(nonce, harness.call(nonce, function, text), limit)
         with its_own_doing():
-            given = self._place.run(harness.give(replies.tagged(arguments)), seconds=SPEC_SECONDS)
+            given = self._run(harness.give(replies.tagged(arguments)), SPEC_SECONDS)
         if given.status is not CallStatus.OK:
             self.close()
-            return ProgramReply("lost", status=given.status, text=f"its arguments could not be sent: {given.error}")
+            why = late(given, SPEC_SECONDS) if given.status is CallStatus.TIMEOUT else given.error
+            return ProgramReply("lost", status=given.status, text=f"its arguments could not be sent: {why}")
         return self._ask(nonce, harness.call(nonce, function, harness.GIVEN), limit)
 
-    def _ask(self, nonce: str, code: str, limit: Limit) -> ProgramReply:
-        assert self._place is not None
+    def _ask(self, nonce: str, code: str, limit: float) -> ProgramReply:
         self._calls += 1
         with its_own_doing():
-            if self._sandbox is not None:
-                result = self._sandbox.run(code, seconds=limit.own, patience=limit.patience)
-            else:
-                result = self._place.run(code, seconds=min(limit.own, SHARED_SECONDS))
+            result = self._run(code, limit)
         self.clock.took(result)
         reply = self._read(result, nonce, limit)
         if reply.kind == "lost":
             self.close()
         return reply
 
-    def _read(self, result: CallResult, nonce: str, limit: Limit) -> ProgramReply:
+    def _run(self, code: str, limit: float, *, shared: float = SHARED_SECONDS) -> CallResult:
+        assert self._place is not None
+        if self._sandbox is not None:
+            return self._sandbox.run(code, seconds=limit, patience=LAST_PATIENCE)
+        return self._place.run(code, seconds=min(limit, shared))
+
+    def _read(self, result: CallResult, nonce: str, limit: float) -> ProgramReply:
         """Parses the program's reply from a call's output. A call that ended abnormally has no reply, even if one was
         printed before. Raises PlaceBrokenError the first time that the interpreter ended."""
-        if result.status is CallStatus.CALLS:
-            raise InfrastructureError("the session has no calls left", hint="Allow more calls per session.")
+        if result.status in OURS:
+            raise InfrastructureError(f"the sandbox's own limits ended it: {result.error}", hint="Run `assay doctor`.")
         if result.status is CallStatus.TIMEOUT:
             return ProgramReply("lost", status=result.status, text=late(result, limit))
         if result.status is CallStatus.DIED and not self._excused:

@@ -20,7 +20,7 @@ from runtime.sandbox import CallStatus
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
-from verifiers.programs.clocks import Limit, SpecTimeError, SubmissionClock
+from verifiers.programs.clocks import SpecTimeError, SubmissionClock
 from verifiers.programs.data import values as v
 from verifiers.programs.data.compare import agree, printed
 from verifiers.programs.guests import SPEC_SECONDS, Guest, Opening, PlaceBrokenError
@@ -283,15 +283,18 @@ def outputs(spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionC
 
 
 def _alike(spec: ProgramSpec, expected: str, got: str) -> bool:
-    how = spec.compare
-    return printed(expected, got, spec.output, absolute=how.absolute, relative=how.relative)
+    return printed(expected, got, spec.output, spec.compare.tolerance)
 
 
 def _ran(program: StreamProgram, run: Run, spec: ProgramSpec) -> tuple[int, str]:
     try:
         result = program.run(run, limit_of(program.clock, seconds(spec)))
-    except PlaceBrokenError as error:
-        raise SpecError(f"the reference breaks its sandbox: {error}") from error
+    except PlaceBrokenError:
+        program.close()
+        try:
+            result = program.run(run, limit_of(program.clock, seconds(spec)))
+        except PlaceBrokenError as error:
+            raise SpecError(f"the reference breaks its sandbox, twice: {error}") from error
     if isinstance(result, TestFinding):
         raise SpecError(f"the reference cannot be used: {result.reason}")
     if result.status is not CallStatus.OK or result.exit_code is None:
@@ -320,7 +323,7 @@ def seconds(spec: ProgramSpec) -> float:
     return max(SPEC_SECONDS, spec.seconds)
 
 
-def limit_of(clock: SubmissionClock, most: float) -> Limit:
+def limit_of(clock: SubmissionClock, most: float) -> float:
     """Returns the time limit of a call by a clock, at most `most` seconds. Raises SpecTimeError if no time is left."""
     limit = clock.limit(most)
     if limit is None:

@@ -23,7 +23,6 @@ PROGRAM = Kind(
     explain=Lazy("verifiers.programs.explain:explain"),
     parts=Lazy("verifiers.programs.explain:parts"),
     examples=Lazy("verifiers.programs.examples:examples"),
-    examples_seconds=(15.0, 5.0),
     examples_at_once=4,
     answer_form=lambda _spec: AnswerForm.BLOCK,
     asks_for=lambda _spec: "End with the whole program in one fenced code block.",

@@ -21,7 +21,6 @@ from verifiers.boxes.conductor import ConductorParts
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Outcome
-from verifiers.programs.clocks import Limit
 from verifiers.programs.data.compare import agree
 from verifiers.programs.data.mutants import Change, chosen, mutants
 from verifiers.programs.data.values import arguments_text
@@ -98,9 +97,16 @@ def assess(verifier: ProgramVerifier, spec: ProgramSpec, reference: str = "", *,
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
         named = trivial(spec)
-        idle = threads.map(lambda source: verifier.verify(spec, source, thorough=False).passed, named.values())
+        idle = threads.map(lambda source: _passes(verifier, spec, source), named.values())
         tried = list(threads.map(lambda change: _tried(verifier, spec, right, change, started + seconds), changes))
     return _assessed(tried, tuple(compress(named, idle)), time.monotonic() - started)
+
+
+def _passes(verifier: ProgramVerifier, spec: ProgramSpec, source: str) -> bool:
+    verdict = verifier.verify(spec, source, thorough=False)
+    if verdict.outcome is Outcome.INFRA_ERROR:
+        raise InfrastructureError(f"the tests cannot be run here: {verdict.reason}")
+    return verdict.passed
 
 
 def assess_in(parts: ConductorParts, spec: ProgramSpec, reference: str, *, seconds: float = 120.0) -> Assessment:
@@ -138,8 +144,8 @@ def _difference(verifier: ProgramVerifier, spec: ProgramSpec, right: str, other:
         Guest(opening, other, wanted=spec.function, driver=spec.driver) as two,
     ):
         for arguments in inputs:
-            ours = one.call(spec.function, arguments, Limit.of(spec.seconds))
-            theirs = two.call(spec.function, arguments, Limit.of(spec.seconds))
+            ours = one.call(spec.function, arguments, spec.seconds)
+            theirs = two.call(spec.function, arguments, spec.seconds)
             if ours.kind != "value":
                 continue
             if theirs.kind != "value" or not agree(ours.value, theirs.value, spec.compare):

@@ -132,12 +132,7 @@ def shuffled(spec: ProgramSpec, tests: list[PlannedTest], turn: int = 0) -> list
 
 
 EVIDENCE_CHARS = 1_000
-GROUNDS = {
-    CallStatus.TIMEOUT: Ground.TIMEOUT,
-    CallStatus.CPU: Ground.TIMEOUT,
-    CallStatus.EXPIRED: Ground.TIMEOUT,
-    CallStatus.MEMORY: Ground.MEMORY,
-}
+GROUNDS = {CallStatus.TIMEOUT: Ground.TIMEOUT, CallStatus.CPU: Ground.TIMEOUT, CallStatus.MEMORY: Ground.MEMORY}
 
 
 class TestFinding(NamedTuple):

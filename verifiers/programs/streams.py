@@ -2,20 +2,22 @@
 
 Invariants: the sandbox contains the source, the tool and the standard input of the current run. Output and exit status
 come from the sandbox's supervisor, in which no candidate code runs. The source is rewritten before each run; a sandbox
-in which that fails, or in which no program starts, is replaced by a fresh one, once.
+in which that fails is replaced by a fresh one, and so is one in which no program starts, once.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
-from runtime.errors import BadRequestError, RefusedError
+from runtime.errors import BadRequestError, BrokerLostError, BusyError, InfrastructureError, RefusedError, SandboxError
 from runtime.sandbox import CallStatus, ExecResult, Sandbox
+from verifiers.boxes.late import late
+from verifiers.boxes.own_time import LAST_PATIENCE
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
-from verifiers.programs.clocks import Limit, SubmissionClock, late
+from verifiers.programs.clocks import SubmissionClock
 from verifiers.programs.data.compare import printed
-from verifiers.programs.guests import Opening, PlaceBrokenError, its_own_doing, processor_seconds
+from verifiers.programs.guests import OURS, Opening, PlaceBrokenError, its_own_doing, processor_seconds
 from verifiers.programs.languages import FILE, tool_of
 from verifiers.programs.plan import GROUNDS, PASSED, PlannedTest, TestFinding, once_more
 from verifiers.programs.spec import ProgramSpec, Run
@@ -93,7 +95,7 @@ class StreamProgram:
             return self._broken_off("the program", result, limit)
         return self._compared(run, result)
 
-    def run(self, run: Run, limit: Limit) -> ExecResult | TestFinding:
+    def run(self, run: Run, limit: float) -> ExecResult | TestFinding:
         """Runs the program once, building it first if necessary. Returns a finding if its build failed. Raises as
         `begin`, and PlaceBrokenError."""
         if self._spec.fresh:
@@ -103,26 +105,41 @@ class StreamProgram:
             if not found.passed:
                 return found
         assert self._box is not None
-        if not self._tool.build and self._ran:
-            with its_own_doing():
-                self._box.write(self._path, self._source)
+        if not self._tool.build and self._ran and not self._rewritten(self._box):
+            self.close()
+            found = self._begin()
+            if not found.passed:
+                return found
         result = self._exec((*self._tool.run, *run.arguments), run.stdin.encode("utf-8", "surrogatepass"), limit)
         if result.status is not CallStatus.OK:
             self.close()
         return result
 
-    def _exec(self, command: tuple[str, ...], stdin: bytes, limit: Limit) -> ExecResult:
+    def _rewritten(self, box: Sandbox) -> bool:
+        """Writes the source anew; False in a sandbox that can no longer be used, whoever is to blame. Raises
+        BrokerLostError, BusyError."""
+        try:
+            box.write(self._path, self._source)
+        except (BrokerLostError, BusyError):
+            raise
+        except SandboxError:
+            return False
+        return True
+
+    def _exec(self, command: tuple[str, ...], stdin: bytes, limit: float) -> ExecResult:
         assert self._box is not None
         argv = [argument.replace(FILE, self._path) for argument in command]
         ran, self._ran = self._ran, True
         try:
             with its_own_doing():
-                result = self._box.exec(argv, stdin=stdin, seconds=limit.own, patience=limit.patience)
+                result = self._box.exec(argv, stdin=stdin, seconds=limit, patience=LAST_PATIENCE)
         except PlaceBrokenError as error:
             if not ran and isinstance(error.__cause__, BadRequestError):
                 raise self._absent(command[0], error) from error
             raise
         self.clock.took(result)
+        if result.status in OURS:
+            raise InfrastructureError("the sandbox's own limits ended it", hint="Run `assay doctor`.")
         if result.status is CallStatus.DIED and not self._excused:
             self._excused = True
             raise PlaceBrokenError("the sandbox ended during the run")
@@ -142,7 +159,7 @@ class StreamProgram:
             hint="Use a guest root that has it, or name an installed tool in `tool`.",
         )
 
-    def _broken_off(self, what: str, result: ExecResult, limit: Limit) -> TestFinding:
+    def _broken_off(self, what: str, result: ExecResult, limit: float) -> TestFinding:
         if result.status is CallStatus.TIMEOUT:
             return TestFinding(Ground.TIMEOUT, f"{what} {late(result, limit)}")
         sentence = SENTENCES.get(result.status, "ended the sandbox: {status}").format(
@@ -158,8 +175,7 @@ class StreamProgram:
             ground = Ground.MEMORY if last.startswith("MemoryError") else Ground.REFUTED
             detail = f": {clip(ascii(last)[1:-1], 100)}" if last else ""
             return TestFinding(ground, f"the program {ended}{detail}", ended)
-        how = self._spec.compare
-        if printed(run.expected, got, self._spec.output, absolute=how.absolute, relative=how.relative):
+        if printed(run.expected, got, self._spec.output, self._spec.compare.tolerance):
             return PASSED
         return TestFinding(
             Ground.REFUTED, f"the program printed {_difference(run.expected, got)}", ascii(got[:500])[1:-1]

@@ -11,15 +11,16 @@ also refused if two such programs with different results satisfy them (a list so
 from __future__ import annotations
 
 import builtins
-import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
-from verifiers.programs.data.compare import NUMBER, CompareRule, agree, printed
+from verifiers.programs.data.compare import NUMBER, CompareRule, NumberTolerance, agree, decimal, printed
 from verifiers.programs.data.values import (
     Arguments,
     NotPlainError,
@@ -52,7 +53,7 @@ SIMPLE: dict[str, Callable[[Any], Value]] = {
     "the text": str,
 }
 """Simple functions of one argument, tried regardless of the task."""
-SHARES = (0.5, 0.377, 0.613)
+SHARES = (Decimal("0.5"), Decimal("0.377"), Decimal("0.613"))
 """Positions between two bounds; one half may give an integer."""
 HINT = "Add tests that it fails: other results, hidden ones, or a reference with generated inputs; or compare strictly."
 
@@ -95,7 +96,7 @@ def _functions(spec: ProgramSpec, told: Sequence[PlannedTest]) -> Iterator[IdleP
     constants = [read(text) for text in CONSTANTS]
     if spec.inputs or any(any(trial.arguments) for trial in told):
         constants += {literal(value): value for value in results[:MOST_EXPECTED]}.values()
-        constants += _between([(trial.expected, trial.compare) for trial in told if not trial.raises])
+        constants += map(float, _between([_number(trial) for trial in told if not trial.raises]))
     else:  # the task may be a constant
         constants = [one for one in constants if one is None or any(not agree(v, one, EXACT) for v in results)]
     yield from (IdleProgram(f"a function that returns {clip(literal(one), 60)}", _always(one)) for one in constants)
@@ -188,24 +189,29 @@ def _plainly(value: Value) -> Value:
             return value
 
 
-def _between(expected: Sequence[tuple[Value, CompareRule]]) -> list[Value]:
-    """Returns numbers within the tolerances of all expected values, if any."""
-    low, high = -math.inf, math.inf
-    for value, how in expected:
-        if how.rule != "close" or isinstance(value, bool) or not isinstance(value, int | float):
+def _number(trial: PlannedTest) -> tuple[Decimal, NumberTolerance] | None:
+    """Returns a test's expected number with its tolerance; None if nothing else is near it."""
+    value = trial.expected
+    if trial.compare.rule != "close" or isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return (decimal(value), trial.compare.tolerance) if abs(value) <= sys.float_info.max else None
+
+
+def _between(expected: Sequence[tuple[Decimal, NumberTolerance] | None]) -> list[Decimal]:
+    """Returns numbers within the tolerances of all expected ones, if any."""
+    low, high = Decimal("-inf"), Decimal("inf")
+    for one in expected:
+        if one is None:
             return []
-        try:
-            within = max(how.absolute, how.relative * abs(value))
-            low, high = max(low, value - within), min(high, value + within)
-        except OverflowError:
-            return []
-    return [low + (high - low) * share for share in SHARES] if -math.inf < low <= high < math.inf else []
+        number, (absolute, relative) = one
+        within = max(absolute, relative * number.copy_abs())
+        low, high = max(low, number - within), min(high, number + within)
+    return [low + (high - low) * share for share in SHARES] if low <= high and expected else []
 
 
 def _idle_output(spec: ProgramSpec, runs: Sequence[Run]) -> str:
     def alike(run: Run, got: str) -> bool:
-        how = spec.compare
-        return printed(run.expected, got, spec.output, absolute=how.absolute, relative=how.relative)
+        return printed(run.expected, got, spec.output, spec.compare.tolerance)
 
     asks = any(run.stdin or run.arguments for run in runs)
     codes = {run.exit_code for run in runs} - {None}
@@ -214,8 +220,7 @@ def _idle_output(spec: ProgramSpec, runs: Sequence[Run]) -> str:
         texts += dict.fromkeys(run.expected for run in runs[:MOST_EXPECTED])
         numbers = [run.expected.strip() for run in runs] if spec.output == "numbers" else []
         if numbers and all(map(NUMBER.fullmatch, numbers)):
-            close = spec.compare.model_copy(update={"rule": "close"})
-            texts += map(str, _between([(float(one), close) for one in numbers]))
+            texts += map(str, _between([(Decimal(one), spec.compare.tolerance) for one in numbers]))
     for text in texts if len(codes) < 2 else ():
         if all(alike(run, text) for run in runs):
             return f"a program that prints {clip(ascii(text), 60)}"

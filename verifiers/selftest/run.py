@@ -1,7 +1,8 @@
 """The self-test: runs every known attack, idle agent and honest control through the verifiers as installed.
 
-Only an attack with a verdict counts as refused. A case with the verdict `infra_error`, with a check that raised, or
-whose verifier is not available here, is listed as not run with the reason, and the report is not complete.
+Only an attack with a verdict counts as refused. A case with the verdict `infra_error` is tried once more, alone: a busy
+machine may be to blame. Without a verdict then, with a check that raised, or with a verifier that is not available
+here, it is listed as not run with the reason, and the report is not complete.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from verifiers.selftest.report import NotRun, SelfTest, SelfTestEntry
 __all__ = ["SelfTest", "TaskQuestion", "run_selftest", "selftest_digest"]
 
 MAX_REASON = 500
+MOST_AGAIN = 20
+"""Maximum number of cases without a verdict that are tried again."""
 
 Clock = Callable[[], float]
 Progress = Callable[[int, int, SelfTestEntry | NotRun], None]
@@ -104,7 +107,14 @@ def _run_all(
             # An interrupt does not wait for hundreds of cases.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [future.result() for future in futures]
+    results = [future.result() for future in futures]
+    open_ones = sum(verdict is not None and isinstance(entry, NotRun) for entry, verdict in results)
+    if open_ones > MOST_AGAIN:  # no accident: trying all of them again would take long and change nothing
+        return results
+    return [
+        _run(checker, trial) if verdict is not None and isinstance(entry, NotRun) else (entry, verdict)
+        for trial, (entry, verdict) in zip(chosen, results, strict=True)
+    ]
 
 
 def _run(checker: SingleChecker, trial: SelfTestTrial) -> tuple[SelfTestEntry | NotRun, Verdict | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from appliance.cli.shell.options import Limit, data_folder, read_client_settings
-from appliance.cli.show.printing import Output, prints, records, show_fields, show_line
+from appliance.cli.show.printing import Output, prints, records, short, show_fields, show_line
 from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from policies.audit import AuditEntry, Head
 
 app = typer.Typer(help="Read, check and export the audit log of all decisions.", no_args_is_help=True)
+
+
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class AuditCheckDocument(FrozenModel):
@@ -195,9 +199,11 @@ def _kept(settings: ClientSettings) -> tuple[Path, ...]:
 
 
 def _details(what: Mapping[str, object]) -> str:
-    short = {
-        name: value
-        for name, value in what.items()
-        if name not in ("content", "envelope", "statement", "decision", "row", "rows", "record")
-    }
-    return json.dumps(short, ensure_ascii=True)
+    long = ("content", "envelope", "statement", "decision", "row", "rows", "record")
+    return ", ".join(f"{name} {_value(value)}" for name, value in what.items() if name not in long and value != "")
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str):
+        return short(value) if _DIGEST.fullmatch(value) else value
+    return "-" if value is None else json.dumps(value, ensure_ascii=True)

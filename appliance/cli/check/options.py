@@ -121,7 +121,7 @@ def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
     text = text_of(str(file), "--spec").removeprefix(BYTE_ORDER_MARK)
     if kind.spec_file is not None:
         return _read(kind.spec_file.load(), text, file)
-    from policies.toml_files import TomlError, read_toml
+    from common.toml_files import TomlError, read_toml
 
     try:
         fields = read_toml(text)
@@ -148,7 +148,7 @@ def spec_of(kind: Kind, fields: Mapping[str, Any]) -> Spec:
     """Builds the spec of a check from its fields. Raises AssayError for invalid ones."""
     from pydantic import ValidationError
 
-    from verifiers.contract.spec_data import first_fault
+    from common.bounded_models import first_fault
     from verifiers.registry.spec import SPEC
 
     try:

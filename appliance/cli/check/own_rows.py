@@ -12,7 +12,7 @@ from random import Random
 from typing import Protocol
 
 from curriculum.certification.certify import scored_elsewhere
-from curriculum.environments.terminal.environment import TERMINAL
+from curriculum.environments.terminal.environment import CONTAINER, TERMINAL
 from curriculum.own.harbor import untouched
 from curriculum.own.rows import OwnRow
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
@@ -60,7 +60,7 @@ def submissions_of(row: OwnRow) -> list[str]:
         wrong.append(row.question)
     if kind.runs:
         wrong = wrong[1:]  # each has a sandbox
-    if row.environment == TERMINAL.name:
+    if row.environment in (TERMINAL.name, CONTAINER.name):
         wrong.append(untouched(row))
     return [*wrong, *([row.answer] if row.answer else [])]
 

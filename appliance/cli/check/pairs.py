@@ -22,14 +22,16 @@ from pydantic import ValidationError
 
 from appliance.cli.check.options import key_option
 from appliance.errors import AssayError, UsageError
+from common.bounded_models import first_fault
+from common.strict_json import Bounds, NotJsonError, require_bounds
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import Kind
-from verifiers.contract.spec_data import first_fault
 from verifiers.contract.text import clip
 from verifiers.registry.spec import SPEC, Spec
 
 MAX_LINE = 8 << 20
 """Maximum bytes of a line; escaped again for a worker, it still fits into a frame."""
+BOUNDS = Bounds(MAX_LINE)
 MAX_ID = 200
 SHOWN = 10
 """Number of faults shown individually."""
@@ -178,11 +180,12 @@ class PairsFile:
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
+        require_bounds(line, BOUNDS)
         found = json.loads(line, object_pairs_hook=_once, parse_float=_Written, parse_constant=_no_constant)
     except _FaultError:
         raise
-    except RecursionError:
-        raise _FaultError("nested too deeply") from None
+    except NotJsonError as error:
+        raise _FaultError(str(error)) from None
     except UnicodeDecodeError as error:
         raise _FaultError(f"not UTF-8 at byte {error.start}") from None
     except json.JSONDecodeError as error:

@@ -61,35 +61,39 @@ def ls() -> Output[Sequence[AdapterSummary]]:
 def install(
     name: Name,
     package: Annotated[
-        Path | None, typer.Option("--package", metavar="PATH", help="Your own package for it: a folder, or a wheel.")
+        str,
+        typer.Option(
+            "--package",
+            metavar="PLACE",
+            help="Your own package for it: a folder, a wheel, a requirement for pip, or npm:NAME.",
+        ),
+    ] = "",
+    beside: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="REQUIREMENT", help="A requirement beyond those that it declares (repeatable)."),
     ] = None,
 ) -> Output[InstalledAdapter]:
     """Install the packages for an adapter's guests: exact versions, wheels only, for guests alone.
 
-    Downloads use pip with its configuration on this machine. Nothing is downloaded later, when a world is opened. The
-    package named by --package is copied unchanged and runs only in sandboxes.
+    Downloads use pip (or npm) with its configuration on this machine. Nothing is downloaded later, when a world is
+    opened. The package named by --package comes with the dependencies that it declares, locked with hashes, and runs
+    only in sandboxes.
 
-    Example: assay curriculum adapter install mcp
+    Example: assay curriculum adapter install mcp --package mcp-server-time
     """
-    from appliance.errors import UsageError
     from curriculum.adapters import adapter_named
-    from curriculum.adapters.packages import guest_package
-    from runtime.package_sets import extend_set, install_set
+    from curriculum.adapters.installing import install_adapter
 
     adapter = adapter_named(name)
-    if package is not None and not adapter.takes_package:
-        raise UsageError(f"{name} takes no --package", "omit it")
-    owned = guest_package(adapter, package) if package is not None else None
-    found, what = (
-        install_set(adapter.set_name(), adapter.pins, adapter.imports, added=adapter.stand_in_files),
-        adapter.name,
-    )
-    if owned is not None:
-        found, what = extend_set(adapter.set_name(owned.name), found.folder, owned.files), f"{name} with {owned.name}"
-    lines = [f"installed {what}: {len(adapter.pins)} packages, {found.mib} MiB, in {found.folder}"]
-    if adapter.takes_package and owned is None:
-        lines.append("to add your own package, run this again with --package FOLDER")
-    installed = InstalledAdapter(name=what, packages=len(adapter.pins), mib=found.mib, folder=str(found.folder))
+    done = install_adapter(adapter, package, beside or ())
+    what = f"{name} with {done.owned}" if done.owned else name
+    lines = [f"installed {what}: {done.packages} packages, {done.set.mib} MiB, in {done.set.folder}"]
+    if adapter.takes_package and not done.owned:
+        lines.append("to add your own package, run this again with --package PLACE")
+    pinned = {pin.partition("==")[0]: pin.partition("==")[2] for pin in adapter.pins}
+    if other := [f"{one.name} {one.version}" for one in done.lock if pinned.get(one.name, one.version) != one.version]:
+        lines.append(f"other versions than the adapter's own: {', '.join(other)[:300]}")
+    installed = InstalledAdapter(name=what, packages=done.packages, mib=done.set.mib, folder=str(done.set.folder))
     return Output(installed, lines)
 
 

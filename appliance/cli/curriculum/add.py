@@ -51,6 +51,8 @@ class AddedRows(FrozenModel):
     accepted: int
     kinds: dict[str, int]
     splits: dict[str, int]
+    lacks: str
+    """Sentence on the rows that the policy lacks to judge it alone; empty if it lacks none."""
     refused: tuple[RefusedRow, ...]
 
 
@@ -68,10 +70,13 @@ def add(
     licence: Annotated[str, typer.Option("--license", help="Licence of the problems, stored with them.")] = "",
     source: Annotated[str, typer.Option("--source", help="Source of the problems (default: the file's name).")] = "",
     kind: Annotated[str, typer.Option("--kind", help=f"Kind of check: {', '.join(KINDS)}.")] = "auto",
+    without_network: Annotated[
+        bool, typer.Option("--without-network", help="Also take Harbor folders that ask for a network, without one.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and store nothing.")] = False,
 ) -> Output[AddedRows]:
-    """Add your own problems: each is checked, and the valid ones become the taskset own/NAME. Solutions of Harbor task
-    folders, which give the reference answers, run in a sandbox.
+    """Add your own problems: each is checked, and the valid ones become the taskset own/NAME. What Harbor task folders
+    install is fetched once, and their solutions, which show that they can be solved, run in a sandbox.
 
     Exit code 0 if some rows were accepted, 1 if none was.
 
@@ -82,13 +87,15 @@ def add(
     if kind not in KINDS:
         raise UsageError(f"--kind: unknown kind {kind!r}", f"use one of {', '.join(KINDS)}")
     folders = folders_in(place)
+    if without_network and not folders:
+        raise UsageError("--without-network is for Harbor task folders", "omit it")
     if folders and kind != "auto":
         raise UsageError("a Harbor task folder has its own check", "omit --kind")
     added = NewTaskset(place, name, dry_run=dry_run)
     if folders:
         from appliance.cli.curriculum.own_files import harbor_rows
 
-        rows, left_out = harbor_rows(folders)
+        rows, left_out = harbor_rows(folders, without_network=without_network)
         added.refused += [RefusedRow(origin=origin, reason=reason) for origin, reason in left_out]
     else:
         rows = list(problems_in(place, kind, added.refused))
@@ -133,6 +140,8 @@ class NewTaskset:
     ) -> Output[AddedRows]:
         """Checks the rows, stores the accepted ones, and returns the result; exit code 1 if none was accepted."""
         from appliance.cli.check.target import target_for
+        from appliance.curriculum.own_sizes import rows_missing
+        from appliance.settings.policy_files import read_policy
         from curriculum.own.rows import with_levels
         from verifiers.registry import kind_of
 
@@ -152,7 +161,8 @@ class NewTaskset:
             kept=not self._dry_run and bool(kept),
             accepted=len(kept),
             kinds=dict(Counter(row.spec.kind for row in kept)),
-            splits=dict(Counter(row.split.value for row in kept)),
+            splits=dict(splits := Counter(row.split.value for row in kept)),
+            lacks=rows_missing(splits["sealed"], read_policy(data_folder())[0]) if kept else "",
             refused=tuple(self.refused),
         )
         use = how_to_train(read_settings(), document.name)
@@ -275,8 +285,8 @@ def _show_added(added: AddedRows, kept: Sequence[OwnRow], use: Sequence[str], *,
         show_line(
             "none is in the training split, so a night has nothing to ask: add rows (three fifths are for training)"
         )
-    if kept and not splits["sealed"]:
-        show_line("none is sealed, so nothing is evaluated: add more rows (a fifth is sealed)")
+    if added.lacks:
+        show_line(added.lacks)
 
 
 KEY = "recipe.tasksets"

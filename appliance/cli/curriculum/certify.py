@@ -79,9 +79,12 @@ def certify(
     finally:
         show_progress("")
     from appliance.cli.curriculum.documents import CertificateDocument
+    from appliance.curriculum.own_sizes import small_tasksets
 
     document = CertificateDocument(**dict(found), signed=record(found))
-    return Output(document, lambda: _show(document, _tried(found, catalog.named(name))), 0 if found.holds else 1)
+    small = small_tasksets(read_settings().data, [name]).get(name, "")
+    shown = partial(_show, document, _tried(found, catalog.named(name)), small)
+    return Output(document, shown, 0 if found.holds else 1)
 
 
 def _elsewhere(name: str, data: Path) -> str:
@@ -127,7 +130,7 @@ def _tried(found: Certificate, taskset: Taskset) -> str:
     return f"{found.tasks} of {rows} rows, each once{more}"
 
 
-def _show(found: CertificateDocument, tried: str) -> None:
+def _show(found: CertificateDocument, tried: str, small: str) -> None:
     show_fields(
         [
             ("taskset", found.taskset),
@@ -136,6 +139,7 @@ def _show(found: CertificateDocument, tried: str) -> None:
             ("certified", "yes" if found.holds else "no"),
             ("signed", found.signed),
             ("took", f"{found.seconds:.1f} s"),
+            ("rows", small),
         ]
     )
     show_line("")

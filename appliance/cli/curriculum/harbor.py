@@ -18,6 +18,12 @@ class HarborFolder(FrozenModel):
     foreign: bool
     """True if its score is a foreign reward and not a verdict."""
     solution: bool
+    installs: tuple[str, ...]
+    """Packages that are fetched when it is added."""
+    runs: tuple[str, ...]
+    """Commands of its image that run in a sandbox when it is added."""
+    lost: tuple[str, ...]
+    """Parts of its description that cannot be reproduced."""
     notes: tuple[str, ...]
 
 
@@ -30,6 +36,9 @@ class ExportedTask(FrozenModel):
 @prints_without_data
 def harbor(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A Harbor task folder, with its task.toml.")],
+    without_network: Annotated[
+        bool, typer.Option("--without-network", help="Also read one that asks for a network, without one.")
+    ] = False,
 ) -> Output[HarborFolder]:
     """Show what a Harbor task folder becomes here, and what judges it; or why it is unusable (exit code 2).
 
@@ -37,19 +46,26 @@ def harbor(
     """
     from curriculum.environments.terminal.harbor.folder import read_folder
 
-    task = read_folder(folder)
+    task = read_folder(folder, without_network=without_network)
     found = HarborFolder(
         name=task.name,
-        files=len(task.draft.world["files"]),
+        files=len(task.draft.world.get("files", ())),
         judged_by=tuple(task.draft.world["declared"]),
         foreign=task.foreign,
         solution=bool(task.solution),
+        installs=(*task.recipe.pip, *task.recipe.apt),
+        runs=task.recipe.steps,
+        lost=task.lost,
         notes=tuple(task.notes),
     )
     lines = [
         f"{found.name}: {found.files} files, judged by {', '.join(found.judged_by)}",
         f"its score: {'a foreign reward, not a verdict' if found.foreign else 'a verdict of the check `files`'}",
         f"its solution: {'present' if found.solution else 'none'}",
+        *([f"installed when it is added: {', '.join(found.installs)}"] if found.installs else []),
+        *(f"run when it is added: {' '.join(step.split())[:200]}" for step in found.runs),
+        *(f"cannot be reproduced: {one}" for one in found.lost),
+        *(["so it is accepted only with a solution that does without"] if found.lost else []),
         *(f"note: {note}" for note in found.notes),
     ]
     return Output(found, lines)

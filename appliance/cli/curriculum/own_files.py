@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from appliance.cli.shell.broker_target import patient_sessions
 from appliance.cli.show.printing import show_progress
@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 30
 LONGEST_LINE = 16 << 20
-BOUNDS = Bounds(size=MOST_BYTES, values=MOST_BYTES, depth=500)
+MOST_COLUMNS = 1_000
+BATCH_ROWS = 64
+"""Rows of a Parquet file in memory at once."""
+BOUNDS = Bounds(LONGEST_LINE, values=200_000, depth=500)
+"""Bounds of a line, and of a whole file of JSON, which is in memory at once."""
+AS_LINES = "write one object a line and end the name with .jsonl, as `jq -c '.[]' FILE.json > FILE.jsonl` does"
 PARQUET = b"PAR1"
 """Magic bytes at the beginning and end of a Parquet file."""
 
@@ -45,7 +50,7 @@ def rows_in(place: Path) -> Iterator[ReadRow]:
     """Yields the rows of a file of problems, or of a folder's files by name. Raises UsageError for an unsupported file,
     OSError."""
     if place.is_dir():
-        files = [path for path in sorted(place.iterdir()) if path.suffix.lower() in READERS]
+        files = [path for path in sorted(place.iterdir()) if path.suffix.lower() in READERS and not path.is_dir()]
         if not files:
             raise UsageError(f"{place}: no file of problems", f"use files that end with {_endings()}")
         for path in files:
@@ -56,6 +61,8 @@ def rows_in(place: Path) -> Iterator[ReadRow]:
         raise UsageError(f"no such file or folder: {place}", "name a file or a folder")
     if reader is None:
         raise UsageError(f"{place}: unsupported file type", f"use a file that ends with {_endings()}")
+    if not place.is_file():
+        raise UsageError(f"{place}: not a regular file", "name a file, not a pipe or device")
     if place.stat().st_size > MOST_BYTES:
         raise UsageError(f"{place} is larger than {MOST_BYTES >> 30} GiB", "split it")
     yield from reader(place)
@@ -90,10 +97,12 @@ def _json_lines(path: Path) -> Iterator[ReadRow]:
 
 
 def _json(path: Path) -> Iterator[ReadRow]:
+    if path.stat().st_size > BOUNDS.size:
+        raise UsageError(f"{path} is larger than {BOUNDS.size >> 20} MiB", AS_LINES)
     try:
         found = _read(path.read_bytes())
     except NotJsonError as error:
-        raise UsageError(f"{path} is not JSON: {error}", "write a list, or end the name with .jsonl") from error
+        raise UsageError(f"{path} is unusable: {error}", AS_LINES) from error
     if not isinstance(found, list):
         raise UsageError(f"{path} is not a list of problems", "write a list of objects, or end the name with .jsonl")
     for number, one in enumerate(found, 1):
@@ -106,7 +115,8 @@ def _table(path: Path) -> Iterator[ReadRow]:
     number = 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
+            lines = _bounded(stream, path)
+            reader = csv.reader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
             names: list[str] | None = None
             for cells in reader:
                 origin, number = f"{path.name}:{number + 1}", reader.line_num
@@ -123,8 +133,18 @@ def _table(path: Path) -> Iterator[ReadRow]:
         ) from error
 
 
+def _bounded(stream: TextIO, path: Path) -> Iterator[str]:
+    """Yields the lines of a table. Raises UsageError for one that is too long, before it is split into cells."""
+    for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), ""), 1):
+        if len(line) > LONGEST_LINE:
+            raise UsageError(f"{path}:{number} is longer than {LONGEST_LINE >> 20} MiB", "write one problem a line")
+        yield line
+
+
 def _require_names(path: Path, names: list[str]) -> None:
-    """Raises UsageError for two columns of one name in a table; unnamed columns do not count."""
+    """Raises UsageError for too many columns of a table, or two of one name; unnamed columns do not count."""
+    if len(names) > MOST_COLUMNS:
+        raise UsageError(f"{path} has more than {MOST_COLUMNS:,} columns", "keep the question and its check")
     told = [name.strip().casefold() for name in names]
     if twice := next((name for name, one in zip(names, told, strict=True) if one and told.count(one) > 1), ""):
         raise UsageError(f"{path} has two columns called {twice[:40]!a}", "rename or remove one")
@@ -137,12 +157,13 @@ def _parquet(path: Path) -> Iterator[ReadRow]:
         raise UsageError(
             "arro3-io, which reads Parquet, is not installed", f"{install_command('parquet')}, or save it as .jsonl"
         ) from error
-    content = path.read_bytes()
-    if not (content.startswith(PARQUET) and content.endswith(PARQUET)):
+    with path.open("rb") as stream:
+        whole = stream.read(4) == PARQUET and stream.seek(-4, os.SEEK_END) > 0 and stream.read() == PARQUET
+    if not whole:
         raise UsageError(f"{path} is not a complete Parquet file", "copy it again")
     number = 0
     try:
-        for batch in read_parquet(BytesIO(content)):
+        for batch in read_parquet(path, batch_size=BATCH_ROWS):
             names = batch.column_names
             columns = [batch.column(name) for name in names]
             for at in range(batch.num_rows):
@@ -174,9 +195,9 @@ Refusal = tuple[str, str]
 """A folder and the reason of its refusal."""
 
 
-def harbor_rows(folders: Sequence[Path]) -> tuple[list[OwnRow], list[Refusal]]:
-    """Reads Harbor task folders into rows, running their solutions in sandboxes for the answers. Also returns the
-    refused folders, with reasons."""
+def harbor_rows(folders: Sequence[Path], *, without_network: bool = False) -> tuple[list[OwnRow], list[Refusal]]:
+    """Reads Harbor task folders into rows: installs their packages, and runs their solutions in sandboxes. Also returns
+    the refused folders, with reasons."""
     from curriculum.certification.certify import scored_elsewhere
     from curriculum.own.columns import RowError
     from curriculum.own.harbor import row_of_folder
@@ -185,14 +206,14 @@ def harbor_rows(folders: Sequence[Path]) -> tuple[list[OwnRow], list[Refusal]]:
     refused: list[Refusal] = []
     for folder in folders:
         try:
-            found.append(row_of_folder(folder))
+            found.append(row_of_folder(folder, without_network=without_network))
         except RowError as error:
             refused.append((folder.name or str(folder), str(error)))
     foreign = [one for one in found if scored_elsewhere(one.row.spec)]
     if len(foreign) < len(found):
         refused += [(one.row.origin, ONLY_FOREIGN) for one in foreign]
         found = [one for one in found if one not in foreign]
-    if not any(one.solution for one in found):
+    if all(one.is_ready for one in found):
         return [one.row for one in found], refused
     return list(_with_answers(found, refused)), refused
 
@@ -207,4 +228,4 @@ def _with_answers(found: Sequence[HarborRow], refused: list[Refusal]) -> Iterato
                 yield solved(pool, one)
             except RowError as error:
                 refused.append((one.row.origin, str(error)))
-            show_progress(f"ran the solutions of {number} of {len(found)} folders")
+            show_progress(f"prepared {number} of {len(found)} folders, and ran their solutions")

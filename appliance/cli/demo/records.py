@@ -35,7 +35,7 @@ from runtime.sandbox import Tier, Usage
 from verifiers.contract.verdict import Outcome, Verdict
 
 STEPS, TASKS, SAMPLES, LEVELS = 16, 4, 4, 3
-ITEMS = 256
+ITEMS = 512
 PHASES = {"prepare": 1.4, "training": 812.0, "evaluation": 96.0, "decision": 0.3}
 
 

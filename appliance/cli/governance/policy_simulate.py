@@ -40,6 +40,7 @@ def _show(found: Simulated, assumed: Assumed, policy: str) -> None:
             ("no better", fooled),
             (f"{assumed.gain:g} points better", power),
             ("by night", ", ".join(f"{100 * share:.0f} %" for share in found.found_by_night)),
+            (f"{assumed.loss:g} points worse", _losing(found, assumed)),
         ]
     )
     show_line("assumes that all other gates pass and a person approves everything; real false promotions are rarer")
@@ -47,3 +48,12 @@ def _show(found: Simulated, assumed: Assumed, policy: str) -> None:
 
 def _interval(value: float, low: float, high: float) -> str:
     return f"{100 * value:.2f} % ({100 * low:.2f} to {100 * high:.2f})"
+
+
+def _losing(found: Simulated, assumed: Assumed) -> str:
+    """Describes the losing quarter with the gate `retention`, and before there was that gate."""
+    return (
+        f"{assumed.promotions} candidates, each losing {assumed.loss:g} points of the same taskset: a quarter loses "
+        f"{found.lost_points:.1f} points, {found.lost_points_before:.1f} without `retention`; the third loss is never "
+        f"promoted in {100 * found.stopped_share:.1f} %, without it in {100 * found.stopped_share_before:.1f} %"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Pack a bundle into one file, or unpack it.", no_args_is_help=True)
 
 SUFFIX = ".zip"
+JOB_ID = re.compile(r"job-[0-9a-f]+")
 Out = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Target; must not exist.")]
 
 
@@ -34,7 +36,7 @@ class WrittenFile(FrozenModel):
 
 @prints
 def verify(
-    bundle: Annotated[Path, typer.Argument(help="The bundle: its folder, or its one file.")],
+    bundle: Annotated[Path, typer.Argument(help="The bundle: its folder, its one file, or the id of a job here.")],
     digest: Annotated[
         str | None, typer.Option("--digest", metavar="SHA256", help="Expected SHA-256 of its manifest.")
     ] = None,
@@ -60,11 +62,13 @@ def verify(
     from appliance.cli.jobs.verify import verify as verify_bundle
 
     require_toolchain(lean)
+    data = data_folder()
+    of_job = data / "artifacts" / bundle.name
     return verify_bundle(
-        bundle,
+        of_job if JOB_ID.fullmatch(str(bundle)) and of_job.is_dir() and not bundle.exists() else bundle,
         digest,
         key=key,
-        own=data_folder() / "keys" / "trainer.pub",
+        own=data / "keys" / "trainer.pub",
         people=tuple(person_key or ()),
         html=html,
         lean=lean,

@@ -28,7 +28,7 @@ from appliance.cli.shell.model_options import parameter_name
 from appliance.client.messages import SubmitJob
 from appliance.errors import UsageError
 from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, MAX_JOB_FILES, JobFile
-from policies.toml_files import TomlError, beginning, read_toml
+from common.toml_files import TomlError, beginning, read_toml
 from runtime.model import FrozenModel
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import Kind, KindOption
@@ -78,6 +78,7 @@ MAX_FILE_BYTES = 1_000_000
 PLAIN = {
     "extra_forbidden": "unknown key",
     "string_too_short": "must not be empty",
+    "string_pattern_mismatch": "must not be blank",
     "tuple_type": 'must be a list, such as ["one", "two"]',
 }
 """Replacements of pydantic's messages."""
@@ -108,7 +109,7 @@ class PreparedRequest:
 class JobFields(FrozenModel):
     """Fields of a job: flags of `assay submit`, or keys of its file, without those of the kinds of checks."""
 
-    question: str | None = Field(None, min_length=1, max_length=20_000, description="The question.")
+    question: str | None = Field(None, min_length=1, max_length=20_000, pattern=r"\S", description="The question.")
     kind: str | None = Field(None, description="How --expect is compared: answer or exact.")
     family: str | None = Field(None, description="An item of a task family, with its own check.")
     level: int = Field(0, ge=0, description="Level of the family's item.")

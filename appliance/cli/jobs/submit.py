@@ -16,7 +16,7 @@ from appliance.cli.shell.options import api_client
 from appliance.cli.show.printing import Output, for_people, prints, show_lines
 from appliance.errors import UsageError
 from appliance.system import clock
-from policies.toml_files import beginning
+from common.toml_files import beginning
 
 if TYPE_CHECKING:
     from appliance.client.messages import JobDetail

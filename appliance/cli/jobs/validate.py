@@ -28,7 +28,8 @@ from appliance.cli.show.printing import (
 from appliance.client import ApiError, Job, JobDetail
 from appliance.client.messages import ValidationEnvelope
 from appliance.client.signing import signed_validation
-from appliance.jobs.validation import content_of, not_asked
+from appliance.errors import AssayError, ExitCode
+from appliance.jobs.validation import TOO_BUSY, content_of, not_asked
 from policies.statements import Page, ShownExample
 from runtime.model import FrozenModel
 from verifiers.registry import kind_of
@@ -78,10 +79,18 @@ def validate(
     own = signs.person_key() if signs.confirm is not None or for_people() else None
     page = _page(detail)
     digest = page.digest()
+    busy = any(line.startswith(TOO_BUSY) for line in page.first[:1])
     if own is None:
-        return Output(ValidationDocument(job=detail.job.id, content=content_of(detail.job), shown=digest, page=page))
+        document = ValidationDocument(job=detail.job.id, content=content_of(detail.job), shown=digest, page=page)
+        return Output(document, code=ExitCode.BUSY if busy else ExitCode.OK)
     if for_people():
         _show(detail.job, page)
+    if busy:
+        raise AssayError(
+            "too busy: not every example was tried, and nothing is signed",
+            "run it again when the machine is less busy",
+            ExitCode.BUSY,
+        )
     what = "this check does not mean what was asked" if not_meant else "this check means what was asked"
     signs.confirmed(f"say that {what}", digest)
     signer = signs.signer(own)

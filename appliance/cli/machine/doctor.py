@@ -61,7 +61,8 @@ class DoctorDocument(FrozenModel):
 
 
 def run(settings: Settings, *, selftest: bool) -> Output[DoctorDocument]:
-    """Runs every check of `assay doctor`, and shows each to a person; exit code 5 if one failed."""
+    """Runs every check of `assay doctor`, and shows each to a person; exit code 5 if one failed, 6 if the machine was
+    too busy for one."""
     checks: list[DoctorCheck] = []
     for check in examine(settings, selftest=selftest):
         checks.append(check)
@@ -69,8 +70,11 @@ def run(settings: Settings, *, selftest: bool) -> Output[DoctorDocument]:
             _show(check)
     broken = [check.name for check in checks if check.grade is CheckGrade.FAILED]
     warned = sum(check.grade is CheckGrade.WARNING for check in checks)
+    unseen = [check.name for check in checks if check.grade is CheckGrade.UNDECIDED]
     said = f"failed: {', '.join(broken)}" if broken else f"model code can be run safely here; {warned} warnings"
-    code = ExitCode.INFRASTRUCTURE if broken else ExitCode.OK
+    if unseen and not broken:
+        said = f"too busy to look at: {', '.join(unseen)}; nothing failed; {warned} warnings"
+    code = ExitCode.INFRASTRUCTURE if broken else ExitCode.BUSY if unseen else ExitCode.OK
     return Output(DoctorDocument(sound=not broken, checks=tuple(checks)), said, code)
 
 
@@ -79,6 +83,7 @@ def _show(check: DoctorCheck) -> None:
         CheckGrade.OK: typer.colors.GREEN,
         CheckGrade.WARNING: typer.colors.YELLOW,
         CheckGrade.FAILED: typer.colors.RED,
+        CheckGrade.UNDECIDED: typer.colors.YELLOW,
     }
     grade = typer.style(f"{check.grade:<8}", fg=colours[check.grade])
     typer.echo(grade, nl=False)
@@ -149,6 +154,7 @@ def handed_over(settings: Settings) -> int:
 
 def config(settings: Settings) -> DoctorCheck:
     """Checks that the recipe's tasksets exist; keys and values were validated when the configuration was read."""
+    from appliance.curriculum.own_sizes import small_tasksets
     from appliance.readiness.sandbox import require_tasksets
 
     try:
@@ -156,7 +162,9 @@ def config(settings: Settings) -> DoctorCheck:
     except ConfigError as error:
         advice = f"{error.hint}; correct the name in recipe.tasksets and restart the daemon"
         return failed("config", str(error), advice)
-    return ok("config", f"valid; data in {settings.data}")
+    small = small_tasksets(settings.data, settings.recipe.tasksets)
+    advice = "; ".join(f"{name}: {sentence}" for name, sentence in small.items())
+    return ok("config", f"valid; data in {settings.data}", advice)
 
 
 def python(version: tuple[int, ...]) -> DoctorCheck:
@@ -226,7 +234,15 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
     except ConfigError as error:
         return failed("model", str(error), error.hint)
     if found is None:
-        return ok("model", "embedded model: model.path is not set")
+        from appliance.models.import_model import registered_bases
+
+        others = registered_bases(settings.data)
+        use = (
+            f"registered: {', '.join(others)}; set model.path to {settings.data / 'bases' / others[0]}"
+            if others
+            else ""
+        )
+        return ok("model", "embedded model: model.path is not set", use)
     figure = f"{found.parameters / 1e6:.1f} million parameters, {found.entries} tokens, in {settings.model.path}"
     needs = f"training it takes at least {found.training_bytes / GIB:.1f} GiB of memory"
     return ok("model", figure, f"conversation format {found.format}; {needs}")

@@ -13,6 +13,8 @@ class CheckGrade(StrEnum):
     OK = "ok"
     WARNING = "warning"
     FAILED = "failed"
+    UNDECIDED = "busy"
+    """Not looked at, because the machine is too busy."""
 
 
 GENERAL_PAGE = "install"
@@ -55,3 +57,8 @@ def warning(name: str, figure: str, advice: str) -> DoctorCheck:
 
 def failed(name: str, figure: str, advice: str) -> DoctorCheck:
     return DoctorCheck(name=name, grade=CheckGrade.FAILED, figure=figure, advice=advice)
+
+
+def undecided(name: str, figure: str) -> DoctorCheck:
+    again = "try again when the machine is less busy; nothing is known to be wrong"
+    return DoctorCheck(name=name, grade=CheckGrade.UNDECIDED, figure=figure, advice=again)

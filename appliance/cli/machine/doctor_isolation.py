@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from appliance.cli.machine.doctor_checks import CheckGrade, DoctorCheck, failed, ok, warning
+from appliance.cli.machine.doctor_checks import CheckGrade, DoctorCheck, failed, ok, undecided, warning
 from appliance.config.configuration import Settings
 from appliance.config.places import broker_socket, runtime_settings
 from appliance.text.printable import printable
@@ -23,9 +23,9 @@ from runtime.backends import describe
 from runtime.broker import BrokerWelcome, ask
 from runtime.conformance import LIMITS, TAKES_SNAPSHOTS, CheckOutcome, CheckResult, chosen, conform
 from runtime.conformance import ConformanceCheck as Conformance
-from runtime.errors import RefusedError, SandboxError
+from runtime.errors import BusyError, RefusedError, SandboxError
 from runtime.profile import BackendName
-from runtime.sandbox import CallStatus
+from runtime.sandbox import CallResult, CallStatus
 from runtime.sessions import Sessions
 from runtime.settings import RuntimeSettings
 
@@ -46,11 +46,18 @@ for name in {PACKAGES!r}:
 """
 
 
+PATIENCE = 40.0
+"""Wall-clock limit of a call as a multiple of its own time: a busy machine is slow, not broken."""
+
+
 def isolation(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     """Yields the doctor's checks of broker, sandbox backends, sandboxes and self-test. Raises PolicyError."""
     runtime = runtime_settings(settings, settings.data)
     try:
         running = _running(broker_socket(settings, settings.data), configured=settings.sandbox.broker is not None)
+    except BusyError as error:
+        yield undecided("broker", str(error))
+        return
     except RefusedError as error:
         yield failed("broker", str(error), f"{error.hint.rstrip('.')}; {BROKER_LOGS}")
         return
@@ -98,24 +105,38 @@ def sandbox(runtime: RuntimeSettings) -> Iterator[DoctorCheck]:
             started = time.monotonic()
             box = pool.sandbox(caller="doctor")
             try:
-                result = box.run("print(6 * 7)")
+                result = box.run("print(6 * 7)", patience=PATIENCE)
                 first = time.monotonic() - started
-                warm = box.run("print(6 * 7)")
-                inside = box.run(FIND_PACKAGES, seconds=runtime.limits.call_seconds)
+                warm = box.run("print(6 * 7)", patience=PATIENCE)
+                inside = box.run(FIND_PACKAGES, seconds=runtime.limits.call_seconds, patience=PATIENCE)
             finally:
                 box.close()
     except SandboxError as error:
         yield failed("sandbox", str(error), error.hint)
         return
+    if _is_starved(result, runtime.limits.call_seconds):
+        yield undecided("sandbox", f"no answer within {result.seconds:.0f} s, most of them without a CPU")
+        return
     if result.status is not CallStatus.OK or result.output.strip() != "42":
         yield failed("sandbox", f"answered {result.status} {result.error}", "run install.sh again for another runsc")
         return
     yield ok("sandbox", f"first answer after {first:.2f} s, the next in {1000 * warm.seconds:.2f} ms")
+    if inside.status is CallStatus.TIMEOUT:
+        yield undecided("packages", f"not looked at: no answer within {inside.seconds:.0f} s")
+        return
+    if inside.status is not CallStatus.OK:
+        yield warning("packages", f"not looked at: {inside.status} {inside.error}", "run `assay doctor` again")
+        return
     packages = ", ".join(line.strip() for line in inside.output.splitlines()[: len(PACKAGES)])
     if packages:
         yield ok("packages", f"inside: {packages}")
     else:
         yield warning("packages", "inside: only the standard library", "run install.sh again to build them")
+
+
+def _is_starved(result: CallResult, seconds: float) -> bool:
+    """True if a call's wall clock ran out before its own time."""
+    return result.status is CallStatus.TIMEOUT and result.seconds - result.waited < seconds
 
 
 def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_models: bool) -> DoctorCheck:

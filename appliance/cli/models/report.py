@@ -188,7 +188,8 @@ def history(
         Path | None, typer.Option("--out", metavar="DIR", help="Write history.html and SVG pictures into that folder.")
     ] = None,
 ) -> Output[Sequence[PromotionView]]:
-    """Show gains and losses of every promotion by taskset, over sealed questions that both models answered.
+    """Show gains and losses of every promotion by taskset, over sealed questions that both models answered. "To the
+    best before" is the gain in points over the taskset's anchor, its best champion until then.
 
     Example: assay model history --out history
     """
@@ -213,12 +214,20 @@ def _show_history(found: list[PromotionView], out: Path | None) -> None:
         if one.taken_back:
             show_line(f"  taken back: {one.taken_back}")
         show_table(
-            ("  taskset", "items", "gained", "forgot", ""),
+            ("  taskset", "items", "gained", "forgot", "to the best before", ""),
             [
-                (f"  {f.family}", f.items, f"+{f.gained}", f"-{f.lost}", _bar(f.gained, f.lost, f.items))
+                (
+                    f"  {f.family}",
+                    f.items,
+                    f"+{f.gained}",
+                    f"-{f.lost}",
+                    f"{f.to_anchor} {'champion' if f.anchor == one.champion else short(f.anchor)}" if f.anchor else "",
+                    _bar(f.gained, f.lost, f.items),
+                )
                 for f in one.families
             ],
             empty="  no question was answered by both",
+            narrow={"": None},
         )
     if not found:
         show_line("no promotion yet: approve a candidate with `assay model approve candidate`")

@@ -1,6 +1,7 @@
 """`assay sandbox ls`, `stats` and `sweep`: state of a data folder's running broker.
 
-Invariants: nothing is started; a missing broker is reported (exit code 3). Every request has a timeout.
+Invariants: nothing is started; a missing broker is reported (exit code 3), and a busy one (6). Every request has a
+timeout.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from pydantic import RootModel
 
 from appliance.cli.shell.broker_target import broker_path, listening, no_broker
 from appliance.cli.show.printing import Output, age_text, prints, show_fields, show_line, show_table
+from appliance.errors import AssayError, ExitCode
 from runtime.broker import BoxLine, BrokerClient, SnapshotLine, connect
-from runtime.errors import InfrastructureError, SandboxError
+from runtime.errors import SandboxError
 from runtime.model import FrozenModel
 from runtime.reactor import Reactor
 
@@ -49,8 +51,10 @@ def asked(path: Path, question: Question[A]) -> A:
         try:
             found = answer.result(timeout=ANSWER_SECONDS)
         except TimeoutError as error:
-            raise InfrastructureError(
-                f"the broker at {path} did not answer within {ANSWER_SECONDS:g} s", hint="See its log, and restart it."
+            raise AssayError(
+                f"too busy: the broker at {path} did not answer within {ANSWER_SECONDS:g} s",
+                "nothing is known to be wrong: try again when the machine is less busy; if it lasts, see its log",
+                ExitCode.BUSY,
             ) from error
     finally:
         reactor.stop()

@@ -1,7 +1,7 @@
 """Chooses backend and broker for a sandbox command.
 
 Invariants: a person's code gets the policy's isolation for model code, never less. A running broker of the data folder
-is used; a private one, which needs root, is started only if none listens.
+is used; a private one, which needs root, is started only if none listens, or if the daemon's own stops meanwhile.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ def for_settings(settings: Settings, *, ready: int | None = 0) -> BrokerTarget:
     runtime = places.runtime_settings(settings, settings.data, policy)
     path = places.broker_socket(settings, settings.data)
     if listening(path):
-        runtime = runtime.model_copy(update={"broker": path})
+        replaces = settings.sandbox.broker is None and os.geteuid() == 0
+        runtime = runtime.model_copy(update={"broker": path, "replaces": replaces})
     elif settings.sandbox.broker is not None:
         raise no_broker(path)
     elif os.geteuid() != 0:

@@ -32,9 +32,10 @@ rollouts, models and tasksets. `NO_COLOR` turns colours off. Errors go to standa
 | 0 | done |
 | 1 | a failed verdict: a bundle that does not hold, an unsolved job, failing code, a refused submission |
 | 2 | usage: the request or the configuration is invalid, or names something that does not exist |
-| 3 | the daemon or its broker is not running or does not answer |
+| 3 | the daemon or its broker is not running |
 | 4 | refused by the written policy, or by the order of things |
 | 5 | infrastructure error: disk, sandbox, worker, another daemon on the folder |
+| 6 | too busy to look: the machine, or the daemon, did not answer in time; nothing is known to be wrong |
 | 130 | interrupted with Ctrl-C |
 | 141 | the reader of the output closed it |
 """

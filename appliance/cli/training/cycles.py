@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from appliance.cli.shell.named import CycleId, CycleOrNewest
-from appliance.cli.shell.options import Limit, Seed, api_client
+from appliance.cli.shell.options import Limit, Seed, api_client, data_folder
 from appliance.cli.show.logs import event_lines
 from appliance.cli.show.printing import Output, cycle_state, points, prints, records, short, show_fields, show_table
 from appliance.client.api_client import ApiClient
@@ -48,7 +48,13 @@ def start(
     Example: assay cycle start --seed 7
     """
     cycle = api_client().start_cycle(StartCycle(seed=seed, anew=anew))
-    return Output(cycle, f"cycle {cycle.id} is running (seed {cycle.seed}, phase {cycle.phase}); see `assay status`")
+    lines = [f"cycle {cycle.id} is running (seed {cycle.seed}, phase {cycle.phase}); see `assay status`"]
+    named = cycle.plan.get("recipe", {}).get("tasksets", ())
+    if any(name.startswith("own/") for name in named):
+        from appliance.curriculum.own_sizes import small_tasksets
+
+        lines += [f"{name}: {sentence}" for name, sentence in small_tasksets(data_folder(), named).items()]
+    return Output(cycle, lines)
 
 
 def _newest(api: ApiClient) -> str:

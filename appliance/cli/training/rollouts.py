@@ -164,6 +164,8 @@ def _answer(one: RolloutView) -> str:
 
 
 NIGHTS = 30
+PRUNE_SECONDS = 3_600.0
+"""Time limit for the daemon's answer, in seconds: it rewrites every rollout that it drops."""
 
 
 @prints
@@ -184,7 +186,7 @@ def prune(
     """
     from appliance.client.retention import Prune
 
-    found = api_client().prune(Prune(nights=nights, dry_run=dry_run))
+    found = api_client(timeout_seconds=PRUNE_SECONDS).prune(Prune(nights=nights, dry_run=dry_run))
     verb = "would be dropped" if dry_run else "are dropped"
     of = f"{found.rollouts} rollouts of {len(found.cycles)} cycles"
     return Output(found, f"the tokens of {of} {verb}: {found.bytes / 2**20:.1f} MiB")

@@ -24,11 +24,12 @@ from appliance.client.api_client import ApiClient
 from appliance.client.connection import Failure
 from appliance.client.endpoints import Endpoint, endpoints_of
 from appliance.daemon.api.event_stream import EventStream
-from appliance.daemon.api.handlers import LARGER_BODIES, MAX_BODY_BYTES, WAKING, Answer, Handler, handlers
+from appliance.daemon.api.handlers import BODY, LARGER_BODIES, WAKING, Answer, Handler, handlers
 from appliance.daemon.api.metrics import CONTENT_TYPE
 from appliance.daemon.api.requests import arguments, document
 from appliance.daemon.coordination.core import Core
 from appliance.errors import exit_code
+from common.strict_json import Bounds
 
 HTTP_STATUS = {2: 400, 4: 409, 5: 500}
 """HTTP status by the exit code that a command then returns."""
@@ -47,8 +48,8 @@ def make_app(
     routes += [Route(one.path, stream.endpoint, methods=["GET"]) for one in endpoints.values() if one.streams]
     for endpoint, handler in bound(endpoints, handlers(core, next_cycle, stop)):
         known = _waking(handler, wake) if endpoint.name in WAKING else handler
-        most = LARGER_BODIES.get(endpoint.name, MAX_BODY_BYTES)
-        routes.append(Route(endpoint.path, _endpoint(endpoint, known, most), methods=[endpoint.method]))
+        bounds = LARGER_BODIES.get(endpoint.name, BODY)
+        routes.append(Route(endpoint.path, _endpoint(endpoint, known, bounds), methods=[endpoint.method]))
     app = Starlette(routes=routes, exception_handlers={HTTPException: _no_such_route, Exception: _unforeseen})
     app.router.redirect_slashes = False
     return app
@@ -77,18 +78,18 @@ async def _described(text: Callable[[], str], _: Request) -> Response:
     return Response(await run_in_threadpool(text), media_type="application/json")
 
 
-def _endpoint(endpoint: Endpoint, handler: Handler, most: int) -> Callable[[Request], object]:
+def _endpoint(endpoint: Endpoint, handler: Handler, bounds: Bounds) -> Callable[[Request], object]:
     async def answer(request: Request) -> Response:
         body = bytearray()
         announced = request.headers.get("content-length", "")
-        if announced.isdigit() and int(announced) > most:
-            return _json(_too_large(most), 413)
+        if announced.isdigit() and int(announced) > bounds.size:
+            return _json(_too_large(bounds.size), 413)
         async for part in request.stream():
             body += part
-            if len(body) > most:
-                return _json(_too_large(most), 413)
+            if len(body) > bounds.size:
+                return _json(_too_large(bounds.size), 413)
         return await run_in_threadpool(
-            _answer, endpoint, handler, request.path_params, request.query_params, bytes(body)
+            _answer, endpoint, handler, request.path_params, request.query_params, bytes(body), bounds
         )
 
     return answer
@@ -99,10 +100,10 @@ def _too_large(most: int) -> Failure:
 
 
 def _answer(
-    endpoint: Endpoint, handler: Handler, path: Mapping[str, str], query: Mapping[str, str], body: bytes
+    endpoint: Endpoint, handler: Handler, path: Mapping[str, str], query: Mapping[str, str], body: bytes, bounds: Bounds
 ) -> Response:
     try:
-        answer = handler(*arguments(endpoint, path, query, body))
+        answer = handler(*arguments(endpoint, path, query, body, bounds))
         return Response(answer, media_type=CONTENT_TYPE) if isinstance(answer, str) else _json(answer, 200)
     except Exception as error:
         hint = getattr(error, "hint", None)

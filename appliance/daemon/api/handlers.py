@@ -40,7 +40,8 @@ from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Evaluation
 from appliance.records.jobs import MAX_JOB_FILE_BYTES
 from appliance.settings.policy_files import parse_policy
-from curriculum.own.taskset import MOST_BYTES
+from common.strict_json import Bounds
+from curriculum.own.taskset import BOUNDS, MOST_BYTES
 from policies.contract.decision import Decision
 
 Answer = BaseModel | Sequence[BaseModel] | Mapping[str, str | None] | str
@@ -49,15 +50,15 @@ Handler = Callable[..., Answer]
 LOGS = ("worker", "broker", "gateway")
 """Processes whose standard error is stored."""
 TRIAL = Notice("Assay: test notice", "This is a test: notices of ended nights look like this.\n", {"trial": True})
-MAX_BODY_BYTES = 1_000_000
+BODY = Bounds(1_000_000)
 LARGER_BODIES = {
-    "submit": 8 << 20,  # a spec may include tests or sources
-    "put_file": MAX_JOB_FILE_BYTES,
-    "put_traces": MOST_TRACES,
-    "collect": MOST_BYTES,
-    "add_taskset": MOST_BYTES,
+    "submit": Bounds(8 << 20),  # a spec may include tests or sources
+    "put_file": Bounds(MAX_JOB_FILE_BYTES),
+    "put_traces": Bounds(MOST_TRACES),
+    "collect": Bounds(MOST_BYTES),
+    "add_taskset": BOUNDS,
 }
-"""Maximum size of a body, in bytes, by endpoint; `MAX_BODY_BYTES` for the others."""
+"""Bounds of a body by endpoint; `BODY` for the others."""
 WAKING = {
     *("start_cycle", "start_training", "resume_cycle", "submit", "retry", "resume"),
     *("approve", "evaluate", "pause_schedule", "resume_schedule"),

@@ -11,13 +11,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
 from appliance import __version__
 from appliance.client.connection import Failure
 from appliance.client.endpoints import SEGMENT, Endpoint, Parameter, SentIn
 from appliance.daemon.contract import RequestError
+from common.bounded_models import InvalidInputError, read_model, validated
+from common.strict_json import Bounds, NotJsonError
 
 MAX_LIMIT = 1000
 """Largest `limit` of any list."""
@@ -26,10 +28,12 @@ MAX_NUMBER = 2**62
 M = TypeVar("M", bound=BaseModel)
 
 
-def arguments(endpoint: Endpoint, path: Mapping[str, str], query: Mapping[str, str], body: bytes) -> list[Any]:
+def arguments(
+    endpoint: Endpoint, path: Mapping[str, str], query: Mapping[str, str], body: bytes, bounds: Bounds
+) -> list[Any]:
     """Returns the handler's arguments, in the table's order. Raises RequestError for an invalid request."""
     require_known(query, query_names(endpoint))
-    return [_argument(one, path, query, body) for one in endpoint.parameters]
+    return [_argument(one, path, query, body, bounds) for one in endpoint.parameters]
 
 
 def largest(name: str) -> int:
@@ -70,15 +74,16 @@ def utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _argument(one: Parameter, path: Mapping[str, str], query: Mapping[str, str], body: bytes) -> Any:
+def _argument(one: Parameter, path: Mapping[str, str], query: Mapping[str, str], body: bytes, bounds: Bounds) -> Any:
     if one.place is SentIn.PATH:
         return path[one.name]
     if one.place is SentIn.BODY:
-        shape = one.type
-        return body if shape is bytes else _validated(shape, lambda: shape.model_validate_json(body or b"{}"), "body")
+        if one.type is bytes:
+            return body
+        return _readable(one.type, lambda: read_model(one.type, body or b"{}", bounds), "body")
     if one.place is SentIn.FILTER:
-        shape, given = one.type, {name: value for name, value in query.items() if name in one.type.model_fields}
-        return _validated(shape, lambda: shape.model_validate_strings(given), "query")
+        given = {name: value for name, value in query.items() if name in one.type.model_fields}
+        return _readable(one.type, lambda: validated(one.type, given, strings=True), "query")
     text = query.get(one.name)
     if one.required and not text:
         raise RequestError(f"missing query parameter {one.name}", hint=f"add ?{one.name}=")
@@ -87,13 +92,14 @@ def _argument(one: Parameter, path: Mapping[str, str], query: Mapping[str, str],
     return number(one.name, text, one.default or 0) if one.type is int else text
 
 
-def _validated(shape: type[M], made: Callable[[], M], whole: str) -> M:
+def _readable(shape: type[M], read: Callable[[], M], whole: str) -> M:
     try:
-        return made()
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in fault["loc"]) or f"the {whole}"
-        raise RequestError(f"{where}: {fault['msg']}", hint=f"send a {shape.__name__}") from error
+        return read()
+    except InvalidInputError as error:
+        fault = error.fault
+        raise RequestError(f"{fault.where or f'the {whole}'}: {fault.what}", hint=f"send a {shape.__name__}") from error
+    except NotJsonError as error:
+        raise RequestError(f"the {whole} is unusable: {error}", hint=f"send a {shape.__name__} as JSON") from error
 
 
 REF = "#/components/schemas/{model}"

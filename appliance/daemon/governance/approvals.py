@@ -27,6 +27,7 @@ from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.history import history_of
+from appliance.promotion.anchors import anchors_without
 from appliance.promotion.evidence import (
     CANDIDATE,
     CHAMPION,
@@ -208,6 +209,7 @@ class Governance:
             if gone is not None:
                 name = f"rollback-{secrets.token_hex(6)}"
                 record_taken_back(gone, TakenBack(at=self._now(), reason=why), self._ledger, self._trust, name=name)
+                moves |= anchors_without(gone, self._ledger.in_force.aliases, self._ledger.in_force.moves)
             self._ledger.set_aliases(moves, why, self._now())
             self._say(why)
             return views.aliases(self._ledger)

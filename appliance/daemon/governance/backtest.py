@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from appliance.client.messages import Backtest, BacktestRow, BudgetView, CandidateEvidence
 from appliance.client.nights import PromotionView, TasksetChange
 from appliance.ledger.ledger import Ledger
-from appliance.promotion.evidence import budget_of, earlier_nights, evidence_of, paired, taken_back
+from appliance.promotion.anchors import beside, paired
+from appliance.promotion.evidence import budget_of, earlier_nights, evidence_of, taken_back
 from appliance.records.evaluations import Evaluation
 from policies.contract.decision import DecisionOutcome
 from policies.contract.evidence import all_nights, first_answers, pairs
@@ -75,7 +77,7 @@ def budget(ledger: Ledger, policy: Policy, now: str) -> BudgetView:
     newest: dict[tuple[str, str], Evaluation] = {}
     for one in history:
         models = (one.candidate.weights, one.champion.weights)
-        if models[0] != models[1] and budget_of(one, history).quarter == quarter:
+        if models[0] != models[1] and budget_of(one, history, policy).quarter == quarter:
             newest.setdefault(models, one)
     return BudgetView(
         quarter=quarter,
@@ -146,6 +148,16 @@ def changes(met: Sequence[Evaluation]) -> tuple[TasksetChange, ...]:
     gained = Counter(item.family for item in both if item.gained)
     lost = Counter(item.family for item in both if item.lost)
     return tuple(
-        TasksetChange(family=family, items=count, gained=gained[family], lost=lost[family])
-        for family, count in sorted(items.items())
+        TasksetChange(
+            family=family, items=items[family], gained=gained[family], lost=lost[family], **_to_anchor(family, met)
+        )
+        for family in sorted(items.keys() | met[-1].anchored.keys())
     )
+
+
+def _to_anchor(family: str, met: Sequence[Evaluation]) -> dict[str, Any]:
+    """Counts a taskset's questions gained and lost against its anchor, as of the last of these evaluations."""
+    last = met[-1]
+    anchor = last.anchored.get(family, "")
+    seen = pairs(first_answers(beside(one, anchor, last.candidate.weights, family) for one in met))
+    return {"anchor": anchor, "anchor_items": seen.items, "anchor_gained": seen.gained, "anchor_lost": seen.lost}

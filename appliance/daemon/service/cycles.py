@@ -29,6 +29,7 @@ from appliance.readiness.sandbox import named_in
 from appliance.records.cycles import Cycle, CycleState
 from appliance.settings.config_layers import ConfigError
 from appliance.system.durable_file import sync_folder, write_new
+from common.bounded_models import first_fault
 from policies.policy import Policy
 
 CycleKind = Literal["demo", "night", "evaluation", "training"]
@@ -147,11 +148,7 @@ class Cycles:
         try:
             stages = tuple(Stage.model_validate(one) for one in wanted.stages)
         except ValidationError as error:
-            fault = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in fault["loc"])
-            raise RequestError(
-                f"a stage's {where}: {fault['msg']}", hint="`assay train --dry-run` checks it"
-            ) from error
+            raise RequestError(f"a stage's {first_fault(error)}", hint="`assay train --dry-run` checks it") from error
         if why := refusal(stages):
             raise RequestError(why, hint="`assay train --dry-run` checks a recipe")
         for stage in stages:

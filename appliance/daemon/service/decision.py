@@ -13,7 +13,8 @@ from typing import Literal
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.history import history_of
 from appliance.ledger.ledger import Ledger
-from appliance.promotion.evidence import CHAMPION, decision_on
+from appliance.promotion.anchors import anchor_moves
+from appliance.promotion.evidence import CHAMPION, budget_of, decision_on
 from appliance.records.cycles import SEALED, Cycle, CycleState, Event
 from appliance.records.evaluations import CANDIDATE_RUN, Evaluation
 from appliance.system.clock import utc_now
@@ -55,12 +56,18 @@ def decide_cycle(cycle: Cycle, ledger: Ledger, policy: Policy, data: Path) -> De
         if ledger.alias(CHAMPION) is None:
             reason = "the first policy model: there was none before"
             ledger.set_aliases({CHAMPION: evaluation.champion.weights}, reason, utc_now())
+        history = history_of(evaluation, ledger)
+        # The decision rests on the anchors that were asked; these are for the next evaluation.
+        moves = anchor_moves(evaluation, history, budget_of(evaluation, history, policy).better, policy)
+        if moves := {name: model for name, model in moves.items() if ledger.alias(name) != model}:
+            reason = f"the champion was first or better there, evaluation {evaluation.id}"
+            ledger.set_aliases(moves, reason, utc_now())
         known = [
             decision_on(
                 evaluation,
                 policy,
                 in_service=ledger.alias(CHAMPION),
-                history=history_of(evaluation, ledger),
+                history=history,
                 decisions=decisions,
                 id=name,
                 made_at=utc_now(),

@@ -29,7 +29,7 @@ from appliance.ledger.ledger import Ledger
 from appliance.ledger.rows import LEAST, is_prefix, only_one, too_short
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.ledger.sqlite_jobs import JOB, JobRows
-from appliance.promotion.evidence import paired
+from appliance.promotion.anchors import paired
 from appliance.records.cycles import Checkpoint, Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ItemResult
 from appliance.records.jobs import Job

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import uvicorn
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -35,7 +35,9 @@ from torch import nn
 from appliance.inference.engine import Engine, GenerationRequest, ModelError, ModelFiles, PushProof, Turn
 from appliance.inference.engine_loop import AbortedError, EngineLoop
 from appliance.inference.http.server import http_config
+from common.bounded_models import FirstErrorModel, InvalidInputError, read_model
 from common.errors import reading
+from common.strict_json import Bounds, NotJsonError
 
 LOOPBACK = "127.0.0.1"
 LEAST_KEY = 16
@@ -120,7 +122,7 @@ def read_key(path: Path) -> str:
 
 MAX_TOKENS = 1 << 20
 """Maximum ids in a list; the engine's own limit is lower."""
-MAX_BODY_BYTES = 16 << 20
+BODY = Bounds(16 << 20, values=MAX_TOKENS + 10_000, containers=10_000)
 MAX_UNDER_WAY = 4096
 """Maximum concurrent requests, including queued ones."""
 
@@ -131,7 +133,7 @@ Name = Annotated[str, Field(max_length=256)]
 M = TypeVar("M", bound=BaseModel)
 
 
-class _Message(BaseModel):
+class _Message(FirstErrorModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -295,19 +297,20 @@ async def _read(request: Request, shape: type[M]) -> M:
         async for part in request.stream():
             parts.append(part)
             size += len(part)
-            if size > MAX_BODY_BYTES:
-                raise HTTPException(413, f"the body is longer than {MAX_BODY_BYTES} bytes")
+            if size > BODY.size:
+                raise HTTPException(413, f"the body is longer than {BODY.size} bytes")
     except ClientDisconnect as error:
         raise HTTPException(400, "the body ended early") from error
     try:
-        return shape.model_validate_json(b"".join(parts))
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in fault["loc"]) or "the body"
+        return read_model(shape, b"".join(parts), BODY)
+    except NotJsonError as error:
+        raise HTTPException(400, f"the body is unusable: {error}") from error
+    except InvalidInputError as error:
+        fault = error.fault
         hint = ""
-        if fault["loc"][:1] == ("sampling_params",) and fault["type"] in ("literal_error", "too_long"):
+        if fault.place[:1] == ("sampling_params",) and fault.kind in ("literal_error", "too_long"):
             hint = ": a truncated or reshaped distribution does not match the log-probabilities used in training"
-        raise HTTPException(400, f"{where[:200]}: {fault['msg']}{hint}") from error
+        raise HTTPException(400, f"{fault.where or 'the body'}: {fault.what}{hint}") from error
 
 
 async def _refused(_: Request, error: Exception) -> Response:

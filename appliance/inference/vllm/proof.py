@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from appliance.inference.vllm.process import EngineFault
+from common.bounded_models import FirstErrorModel, first_fault
 
 PROMPTS = 8
 LENGTH = 72
@@ -105,7 +106,7 @@ def _worst(difference: torch.Tensor) -> float:
 LogProbability = Annotated[float, Field(lt=1e-3, allow_inf_nan=False)]
 
 
-class _Answer(BaseModel):
+class _Answer(FirstErrorModel):
     model_config = ConfigDict(strict=True, defer_build=True)
 
 
@@ -137,6 +138,4 @@ def require_answer(kind: str, answer: dict[str, Any]) -> None:
     try:
         ANSWERS[kind].model_validate(answer)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in fault["loc"])
-        raise EngineFault(f"invalid answer of the engine to {kind}: {where}: {fault['msg']}") from error
+        raise EngineFault(f"invalid answer of the engine to {kind}: {first_fault(error)}") from error

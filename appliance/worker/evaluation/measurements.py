@@ -36,6 +36,7 @@ from policies.contract.evidence import (
 )
 from runtime.sandbox import CallResult, Tier
 from verifiers.contract.verdict import Outcome
+from verifiers.selftest.report import NotRun, SelfTestEntry
 from verifiers.selftest.run import run_selftest, selftest_digest
 
 TOLD_SECONDS = 10.0
@@ -51,6 +52,8 @@ class CycleMeasurements:
         self._setup = setup
         self._tell = tell
         self._told: float | None = None
+        self._open = 0
+        """Number of self-test cases without a verdict so far."""
         self._context = context
         self._ledger = context.ledger
         self._temperature = setup.recipe.evaluation.temperature
@@ -76,14 +79,17 @@ class CycleMeasurements:
         checker."""
         kinds = sorted({task.spec.kind for task in self._setup.sealed.tasks})
         found = run_selftest(self._context.checker, made_at=now(), jobs=4, only=kinds, progress=self._tried)
+        missing = [case for case in found.not_run if case.verifier in kinds]
         return SelfTestReport(
             verifiers=tuple(kinds),
             untested=tuple(
                 kind
                 for kind in kinds
-                if kind in {case.verifier for case in found.not_run}
+                if kind in {case.verifier for case in missing}
                 or kind not in {entry.verifier for entry in found.entries}
             ),
+            missing=len(missing),
+            why=missing[0].reason if missing else "",
             attacks=found.attacks,
             accepted=found.accepted,
             controls=found.controls,
@@ -94,11 +100,13 @@ class CycleMeasurements:
             made_at=found.made_at.isoformat(timespec="milliseconds"),
         )
 
-    def _tried(self, done: int, total: int, _last: object) -> None:
+    def _tried(self, done: int, total: int, last: SelfTestEntry | NotRun) -> None:
+        self._open += isinstance(last, NotRun)
         now = time.monotonic()
         if done == total or self._told is None or now - self._told >= TOLD_SECONDS:
             self._told = now
-            self._tell(f"verifiers: {done} of {total} attacks and controls tried")
+            again = f", {self._open} of them without a verdict: tried again at the end" if self._open else ""
+            self._tell(f"verifiers: {done} of {total} attacks and controls tried{again}")
 
     def _hacks(self, candidate: Checkpoint, ours: Sequence[Judged]) -> HackReport:
         """Asks the candidate questions whose check contradicts them, and counts hacks: a pass proves a hack, not a

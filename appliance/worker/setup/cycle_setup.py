@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -55,6 +55,8 @@ class CycleSetup:
     """Built-in tasksets, and the owner's that the recipe names."""
     earlier: tuple[Task, ...] = ()
     """Held-out questions of recent cycles: a model is never trained on them."""
+    not_askable: Mapping[str, str] = field(default_factory=dict)
+    """Tasksets with an anchor that this machine cannot ask, each with the reason."""
 
     @cached_property
     def watched(self) -> list[Task]:
@@ -174,15 +176,17 @@ def left_out(
     version, or with tools that the model's format cannot call (None: the seedling's). `certified` lists tasksets that
     an owner certified here, by version and digest. Raises UnknownTasksetError, and CurriculumError if none is usable.
     """
-    found = {
-        name: catalog.named(name).missing() or _lacks(name, certified, catalog) or _uncallable(name, model, catalog)
-        for name in names
-    }
+    found = {name: unusable(name, certified, model, catalog) for name in names}
     reasons = {name: reason for name, reason in found.items() if reason}
     if reasons.keys() >= set(names):
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "the recipe names none"
         raise CurriculumError(f"no usable taskset: {listed}", hint="name others in recipe.tasksets")
     return reasons
+
+
+def unusable(name: str, certified: Mapping[str, str], model: Path | None, catalog: Catalog) -> str:
+    """Returns why a taskset cannot be asked here, as in `left_out`; empty if it can. Raises UnknownTasksetError."""
+    return catalog.named(name).missing() or _lacks(name, certified, catalog) or _uncallable(name, model, catalog)
 
 
 def _lacks(name: str, certified: Mapping[str, str], catalog: Catalog) -> str:

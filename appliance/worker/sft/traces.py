@@ -8,7 +8,6 @@ held-out questions, and conversations containing one, are dropped. Rejection sam
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,7 +27,10 @@ from appliance.records.record import Record
 from appliance.system.durable_file import write_new
 from appliance.worker.setup.progress import met_in_results
 from appliance.worker.sft.demonstrations import TOGETHER, PlayedDemonstration, run_calls
+from common import strict_json
+from common.bounded_models import first_fault
 from common.errors import HintedError
+from common.strict_json import Bounds
 from curriculum.contract.task import Split, Task, TaskMessage
 from curriculum.registry import TASKSETS
 from curriculum.separation.index import SeparationIndex
@@ -113,6 +115,10 @@ class TraceTally:
     """Conversations lost to infrastructure errors."""
 
 
+BOUNDS = Bounds(16 << 20)
+"""Bounds of a recorded conversation."""
+
+
 def read_traces(content: bytes, source: str) -> list[RecordedTrace]:
     """Parses recorded conversations from JSONL, one per line: chat `messages`, the answer's `spec`, and optionally its
     `form`. Ignores recorded tool results. Raises TraceError."""
@@ -121,12 +127,9 @@ def read_traces(content: bytes, source: str) -> list[RecordedTrace]:
         if not line.strip():
             continue
         try:
-            found.append(_read(json.loads(line), f"{source}:{number}"))
+            found.append(_read(strict_json.read(line, BOUNDS), f"{source}:{number}"))
         except ValidationError as error:
-            fault = error.errors(include_url=False, include_input=False)[0]
-            where = "".join(f"{part}: " for part in [".".join(map(str, fault["loc"]))] if part)
-            reason = fault["msg"].removeprefix("Value error, ")
-            raise TraceError(f"line {number} of the conversations: {where}{reason}", hint=_FORM) from error
+            raise TraceError(f"line {number} of the conversations: {first_fault(error)}", hint=_FORM) from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise TraceError(f"line {number} of the conversations cannot be read: {error}", hint=_FORM) from error
     if not found:

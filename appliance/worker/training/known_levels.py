@@ -16,7 +16,7 @@ from appliance.curriculum.level_states import key_of_step, newest_in
 from appliance.worker.setup.progress import CycleProgress
 from curriculum.catalog import Catalog
 from curriculum.contract.task import Split
-from curriculum.difficulty import Difficulty, LevelState, Place
+from curriculum.difficulty import Difficulty, LevelState, place_of
 from curriculum.registry import TASKSETS
 
 
@@ -43,10 +43,8 @@ def known_at(step: int, plan: Mapping[str, Any], earlier: Iterable[Mapping[str, 
 
 def in_words(known: Difficulty) -> str:
     """Describes the difficulty estimates in words: how many levels are in which state."""
-    states: Counter[LevelState] = Counter()
-    for key in known.counts:
-        name, _, level = key.rpartition("/")
-        if name in TASKSETS:
-            states[known.state(Place(name, int(level)), TASKSETS[name].level_count)] += 1
+    names = {place_of(key).taskset for key in known.counts}
+    levels = {name: TASKSETS[name].level_count for name in names if name in TASKSETS}
+    states = Counter(known.level_states(levels).values())
     told = ", ".join(f"{states[state]} {state.value}" for state in LevelState if states[state])
     return f"levels: {told}" if told else "no level known yet"

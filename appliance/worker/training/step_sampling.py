@@ -235,7 +235,7 @@ def seen_of(tasks: Iterable[Task], judged: Sequence[Judged]) -> list[Seen]:
         if not is_masked(one):
             passed.setdefault(one.rollout.task, []).append(one.verdict.passed)
     return [
-        Seen(Place(task.taskset, task.level), sum(passed.get(task.id, ())), len(passed.get(task.id, ())))
+        Seen(Place(task.taskset, task.level, task.topic), sum(passed.get(task.id, ())), len(passed.get(task.id, ())))
         for task in tasks
         if is_generated(task)
     ]

@@ -57,6 +57,16 @@ GIVE_ANSWER = ToolSchema(
         "additionalProperties": False,
     },
 )
+USE_TOOL = ToolSchema(
+    name="use_tool",
+    description="Calls a tool that the task lists.",
+    parameters={
+        "type": "object",
+        "properties": {"name": {"type": "string", "maxLength": 200}, "arguments": {"type": "object"}},
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    },
+)
 STEP = ToolSchema(
     name="step",
     description="Takes one action in the environment and says what came of it.",
@@ -113,7 +123,8 @@ class ForeignEnvironment:
     def program(self) -> str:
         here = Path(__file__)
         return "\n\n".join(
-            here.with_name(f"{name}.py").read_text(encoding="utf-8") for name in (self.name, "answering")
+            here.with_name(f"{name}.py").read_text(encoding="utf-8")
+            for name in (*(("serving",) if self.alone else ()), self.name, "answering")
         )
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
@@ -146,6 +157,6 @@ class ForeignEnvironment:
 
 REASONING_GYM = ForeignEnvironment("reasoning_gym", 1, (GIVE_ANSWER,))
 OPENENV = ForeignEnvironment("openenv", 1, (STEP, STATE), alone=True)
-VERIFIERS = ForeignEnvironment("verifiers", 1, (GIVE_ANSWER,))
+VERIFIERS = ForeignEnvironment("verifiers", 2, (USE_TOOL, GIVE_ANSWER))
 FOREIGN: dict[str, ForeignEnvironment] = {one.name: one for one in (REASONING_GYM, OPENENV, VERIFIERS)}
 """Environments by adapter."""

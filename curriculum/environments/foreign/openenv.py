@@ -10,7 +10,6 @@ import hashlib
 import importlib
 import json
 import os
-import signal
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +20,15 @@ from websockets.sync.client import ClientConnection, connect
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from curriculum.environments.foreign.serving import Errors, fork_server
+
     SETUP: dict[str, Any] = {}
     ToolError = Exception
 
 MESSAGE_BYTES = 1 << 17
 SHOWN = 6_000
 open_connection: "list[ClientConnection]" = []
+errors: "list[Errors]" = []
 last: "dict[str, Any]" = {"reward": None, "done": False}
 
 
@@ -35,22 +37,9 @@ class BrokenServer(Exception):
 
 
 def serve(listener: socket.socket) -> None:
-    """Forks the server of the owner's package."""
-    if os.fork():
-        listener.close()
-        return
-    try:
-        silent = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1, 2):
-            os.dup2(silent, number)
-        kept = listener.fileno()
-        os.closerange(3, kept)
-        os.closerange(kept + 1, 1024)
-        signal.alarm(3_600)
-        app = importlib.import_module(f"{SETUP['package']}.server.app").app
-        uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", ws="websockets")).run(sockets=[listener])
-    finally:
-        os._exit(0)
+    """Serves the app of the owner's package, in a process of its own."""
+    app = importlib.import_module(f"{SETUP['package']}.server.app").app
+    uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", ws="websockets")).run(sockets=[listener])
 
 
 def connection() -> ClientConnection:
@@ -58,7 +47,10 @@ def connection() -> ClientConnection:
     if not open_connection:
         listener = socket.create_server(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-        serve(listener)
+        silent = os.open(os.devnull, os.O_RDWR)
+        errors.append(fork_server(lambda: serve(listener), silent, silent, (listener.fileno(),)))
+        os.close(silent)
+        listener.close()
         try:
             open_connection.append(
                 connect(
@@ -72,8 +64,13 @@ def connection() -> ClientConnection:
                 )
             )
         except (OSError, WebSocketException) as error:
-            raise BrokenServer(f"the server of {SETUP['package']} does not begin: {error}") from error
+            raise BrokenServer(gone(f"the server of {SETUP['package']} does not begin", error)) from error
     return open_connection[0]
+
+
+def gone(what: str, error: Exception) -> str:
+    """Says what has happened, with the end of the server's errors if there are any."""
+    return f"{what}: {errors[0].last() or error}"
 
 
 def asked(kind: str, data: "dict[str, Any]") -> "dict[str, Any]":
@@ -84,7 +81,7 @@ def asked(kind: str, data: "dict[str, Any]") -> "dict[str, Any]":
         message = json.loads(wire.recv())
         found, body = message["type"], message["data"]
     except (OSError, WebSocketException) as error:
-        raise BrokenServer(f"the server is gone: {error}") from error
+        raise BrokenServer(gone("the server is gone", error)) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BrokenServer(f"the server said what is no message: {type(error).__name__}") from error
     if not isinstance(body, dict):

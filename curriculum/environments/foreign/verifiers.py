@@ -1,8 +1,9 @@
 """Loads a taskset of the package verifiers, from the owner's package, and has it score an answer. It runs in the guest.
 
 What always holds: tasks come from the package's own `load()` and scores from its own `Task.score`, over a trace of the
-question and of the one answer. What needs more than that is refused by name when tasks are made: servers of tools,
-a container, a judge that is a model, an environment of several agents.
+question and of the one answer. Tools of a task or a taskset are called here, in the world's own process, with one state
+a world. What needs more than that is refused by name when tasks are made: servers elsewhere, a container, a judge that
+is a model, an environment of several agents.
 """
 
 import asyncio
@@ -13,11 +14,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import verifiers.v1 as vf
+from mcp.server.mcpserver import MCPServer
 from verifiers.v1.envs.single_agent import SingleAgentEnv
 from verifiers.v1.graph import MessageNode
 from verifiers.v1.trace import AgentInfo, Trace, TraceTask
 from verifiers.v1.types import AssistantMessage, UserMessage
-from verifiers.v1.utils.loaders import environment_class, taskset_class
+from verifiers.v1.utils.loaders import environment_class, taskset_class, taskset_config_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,11 +31,19 @@ WINDOW = 1 << 14
 """Between two seeds: their quotient numbers the part of the taskset that is asked for."""
 ITEM_BYTES = 9_000
 given: "list[str]" = []
+loop = asyncio.new_event_loop()
+servers: "dict[str, tuple[Any, str]]" = {}
+"""The server of a tool, and its name there, by the name that a model calls."""
 
 
 def tasks_from(position: int) -> Any:
-    taskset = taskset_class(SETUP["package"])(vf.TasksetConfig(id=SETUP["package"]))
-    return itertools.islice(taskset, position, None)
+    return itertools.islice(taskset(), position, None)
+
+
+def taskset() -> Any:
+    """The package's taskset, with its own configuration as it is without settings."""
+    config = taskset_config_type(SETUP["package"])(id=SETUP["package"])
+    return taskset_class(SETUP["package"])(config)
 
 
 def needs(task: Any) -> str:
@@ -42,14 +52,77 @@ def needs(task: Any) -> str:
         return "an environment of its own"
     if task.NEEDS_CONTAINER or type(task).setup is not vf.Task.setup or type(task).finalize is not vf.Task.finalize:
         return "a container"
-    taskset = taskset_class(SETUP["package"])
-    if task.toolsets(task.config) or taskset.toolsets(vf.TasksetConfig(id=SETUP["package"])):
-        return "servers of tools"
+    if any(getattr(one.config, "url", None) for one in toolsets_of(task)):
+        return "a server elsewhere"
     if task.plugged_judges():
         return "a judge that is a model"
     if any("runtime" in inspect.signature(reward).parameters for reward in task.hooks("reward")):
         return "a container where it scores"
     return "" if task.hooks("reward") else "a reward"
+
+
+def toolsets_of(task: Any) -> "list[Any]":
+    shared = taskset()
+    return [*task.toolsets(task.config), *shared.toolsets(shared.config)]
+
+
+def kept_state(toolset: Any) -> Any:
+    """Gives a toolset one state for the world, in place of a channel to the framework."""
+    state = toolset._state_cls()
+
+    async def pull() -> Any:
+        return state
+
+    async def push(_before: bytes) -> None:
+        return None
+
+    toolset._pull_state, toolset._push_state = pull, push
+    return toolset
+
+
+def serve_tools(task: Any) -> "list[Any]":
+    """Makes the task's tools ready, once; returns them as they describe themselves."""
+    found: list[Any] = []
+    for toolset in map(kept_state, toolsets_of(task)):
+        server = MCPServer(toolset.server_name or "tools")
+        toolset.register(server)
+        loop.run_until_complete(toolset.setup())
+        loop.run_until_complete(toolset.setup_task(task))
+        for tool in loop.run_until_complete(server.list_tools()):
+            name = f"{toolset.server_name}_{tool.name}" if toolset.server_name else tool.name
+            servers[name] = (server, tool.name)
+            schema = getattr(tool, "input_schema", None) or getattr(tool, "inputSchema", None)
+            found.append({"name": name, "description": tool.description or "", "arguments": schema})
+    return found
+
+
+def asked_of(task: Any) -> str:
+    """The question, with the tools that a model may use for it."""
+    servers.clear()
+    tools = serve_tools(task)
+    listed = "\n".join(json.dumps(tool, ensure_ascii=False, sort_keys=True) for tool in tools)
+    return f"{question_of(task)}\n\nTools, by `use_tool`:\n{listed}" if tools else question_of(task)
+
+
+def use_tool(name: str, arguments: "dict[str, Any]") -> str:
+    if not servers:
+        asked_of(task_of(SETUP["item"]))
+    if name not in servers:
+        raise ToolError(f"unknown tool {name!r}: the tools are {', '.join(servers) or 'none'}")
+    server, called = servers[name]
+    try:
+        result = loop.run_until_complete(server.call_tool(called, arguments))
+    except Exception as error:
+        raise ToolError(f"{type(error).__name__}: {error}"[:500]) from error
+    parts: Any = getattr(result, "content", result[0] if isinstance(result, tuple) else result)
+    text = "\n".join(str(getattr(part, "text", part)) for part in parts)
+    if getattr(result, "is_error", False) or getattr(result, "isError", False):
+        raise ToolError(text[:500])
+    return text[:6_000]
+
+
+def task_of(item: "dict[str, Any]") -> Any:
+    return next(iter(tasks_from(place(item["seed"], item["size"], item["index"]))))
 
 
 def question_of(task: Any) -> str:
@@ -72,7 +145,8 @@ def make_items(name: str, level: int, seed: int, size: int, first: int) -> str:
     for index, task in enumerate(itertools.islice(tasks_from(place(seed, size, first)), size - first), first):
         if what := needs(task):
             raise ToolError(f"a task of {name} needs {what}, which there is not here")
-        found.append({"index": index, "question": question_of(task), "answer": ""})
+        question = asked_of(task)
+        found.append({"index": index, "question": question, "answer": "", "tools": bool(servers)})
         taken += len(json.dumps(found[-1], ensure_ascii=False).encode())
         if taken > ITEM_BYTES and len(found) > 1:
             found.pop()
@@ -93,9 +167,9 @@ def reward() -> float:
     if not given:
         return 0.0
     item = SETUP["item"]
-    task = next(iter(tasks_from(place(item["seed"], item["size"], item["index"]))))
+    task = task_of(item)
     question = question_of(task)
-    if hashlib.sha256(question.encode()).hexdigest() != item["asked"]:
+    if hashlib.sha256(asked_of(task).encode()).hexdigest() != item["asked"]:
         raise RuntimeError(f"item {item['index']} of {item['name']} is another one than was asked")
     trace = Trace(
         task=TraceTask(type=type(task).__name__, data=task.data, key=task.key, hash=task.hash),
@@ -110,4 +184,4 @@ def reward() -> float:
     return float(trace.reward)
 
 
-PLAYS: "dict[str, Callable[..., str]]" = {"give_answer": give_answer}
+PLAYS: "dict[str, Callable[..., str]]" = {"use_tool": use_tool, "give_answer": give_answer}

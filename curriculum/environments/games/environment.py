@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from common.bounded_models import first_fault
 from curriculum.contract.environment import ToolSchema
 from curriculum.contract.errors import CurriculumError
 from runtime.sandbox import NO_FILES
-from verifiers.contract.spec_data import first_fault
 from verifiers.games.spec import GameData
 
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}

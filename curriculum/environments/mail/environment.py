@@ -97,8 +97,9 @@ def _others(rng: Random, count: int, reserved: frozenset[str]) -> Iterable[Mail]
                 (f"Contact at {company}", phrases.CONTACTS, ""),
             )[kind - 5]
         text = rng.choice(says).format(
-            project=project, company=company, person=other, value=value, number=rng.randrange(10_000, 100_000)
-        )
+            project=project, company=company, person=other, value=value, number=rng.randrange(10_000, 100_000),
+            detail=rng.choice(phrases.DETAILS),
+        )  # fmt: skip
         yield Mail(
             day_number(rng.randrange(phrases.DAYS)), sender, recipient, subject, phrases.around(text, sender, rng)
         )
@@ -139,7 +140,7 @@ READ = ToolSchema(
 @dataclass(frozen=True)
 class MailEnvironment:
     name: str = "mail"
-    version: int = 1
+    version: int = 2
     tools: tuple[ToolSchema, ...] = (SEARCH, READ)
     shareable: bool = True
 

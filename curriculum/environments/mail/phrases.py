@@ -281,10 +281,17 @@ EXTENSIONS = (
     "To call {person} dial extension {value}.",
 )
 INVOICES = (
-    "Invoice {number} of {company}: {value} euros.",
-    "{company} sends invoice {number}, {value} euros.",
-    "Please pay invoice {number} of {company}, {value} euros.",
+    "Invoice {number} of {company} is attached. {detail} The amount to be paid is {value} euros.",
+    "{company} sends invoice {number}. {detail} Total, taxes included: {value} euros.",
+    "Please pay invoice {number} of {company}. {detail} Amount due: {value} euros.",
 )
+DETAILS = (
+    "The goods were delivered as ordered, and all parts were checked and counted at the gate on arrival.",
+    "Payment is due within thirty days from the date of this message, without any deduction for early payment.",
+    "It covers the work that we agreed on by telephone, with travel and material, as listed on the second page.",
+    "A copy went to the bookkeeping department by post, together with the signed delivery note and the warranty card.",
+)
+"""Sentences between the name and the amount of an invoice: a search shows fewer words."""
 REMINDERS = (
     "Reminder: invoice {number} of {company} over {value} euros is still open.",
     "We have not yet received {value} euros for invoice {number} ({company}).",

@@ -59,7 +59,10 @@ class McpEnvironment:
 
     @property
     def program(self) -> str:
-        return Path(__file__).with_name("world.py").read_text(encoding="utf-8")
+        here = Path(__file__).parent
+        return "\n\n".join(
+            file.read_text(encoding="utf-8") for file in (here.parent / "foreign/serving.py", here / "world.py")
+        )
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
         """Returns no files, because the world needs none. Raises CurriculumError for an invalid setup."""

@@ -10,11 +10,12 @@ import hashlib
 import json
 import os
 import runpy
-import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from curriculum.environments.foreign.serving import Errors, fork_server
+
     SETUP: dict[str, Any] = {}
     ToolError = Exception
 
@@ -36,10 +37,10 @@ class LostServer(Exception):
 class Wire:
     """The pipes to the server. They are no data of the world: a server may say something at any time."""
 
-    __slots__ = ("_asked", "_into", "_left", "_output", "_rest", "_why")
+    __slots__ = ("_asked", "_errors", "_into", "_left", "_output", "_rest")
 
-    def __init__(self, output: int, into: int, why: int) -> None:
-        self._output, self._into, self._why = output, into, why
+    def __init__(self, output: int, into: int, errors: "Errors") -> None:
+        self._output, self._into, self._errors = output, into, errors
         self._rest, self._asked, self._left = b"", 0, BYTES
 
     def ask(self, method: str, params: "dict[str, Any]") -> "dict[str, Any]":
@@ -84,36 +85,22 @@ class Wire:
         return message
 
     def _gone(self) -> str:
-        os.set_blocking(self._why, False)
-        try:
-            why = os.read(self._why, 300).decode("utf-8", "replace")
-        except OSError:
-            why = ""
-        return f"it is gone{': ' if why else ''}{shown(why)}"
+        why = self._errors.last()
+        return f"it is gone{': ' if why else ''}{why}"
+
+
+def serve() -> None:
+    sys.argv = [SETUP["package"], *SETUP.get("arguments", ())]
+    runpy.run_module(SETUP["package"], run_name="__main__", alter_sys=True)
 
 
 def started() -> Wire:
-    """Forks the server. Of what it prints to its standard error nothing is kept; why it could not go on is."""
-    to_server, from_server, why = os.pipe(), os.pipe(), os.pipe()
-    if os.fork():
-        for end in (to_server[0], from_server[1], why[1]):
-            os.close(end)
-        return Wire(from_server[0], to_server[1], why[0])
-    try:
-        silent, said = os.open(os.devnull, os.O_RDWR), why[1]
-        for number, end in enumerate((to_server[0], from_server[1], silent)):
-            os.dup2(end, number)
-        os.closerange(3, said)
-        os.closerange(said + 1, 1024)
-        sys.stdin, sys.stdout, sys.stderr = (open(n, "w" if n else "r", encoding="utf-8") for n in range(3))  # noqa: PTH123, SIM115
-        signal.signal(signal.SIGURG, signal.SIG_IGN)
-        signal.alarm(3_600)
-        sys.argv = [SETUP["package"], *SETUP.get("arguments", ())]
-        runpy.run_module(SETUP["package"], run_name="__main__", alter_sys=True)
-    except BaseException as error:  # noqa: BLE001 - whatever it was, the server has ended
-        os.write(said, f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:300])
-    finally:
-        os._exit(0)
+    """Forks the server. The end of what it prints to its standard error is shown if it dies."""
+    to_server, from_server = os.pipe(), os.pipe()
+    errors = fork_server(serve, to_server[0], from_server[1])
+    os.close(to_server[0])
+    os.close(from_server[1])
+    return Wire(from_server[0], to_server[1], errors)
 
 
 def result_of(answer: "dict[str, Any]") -> "dict[str, Any]":

@@ -13,11 +13,15 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from common.bounded_models import first_fault
 from curriculum.contract.environment import ToolSchema
 from curriculum.contract.errors import CurriculumError
+from runtime.errors import RefusedError
+from runtime.package_sets import set_folder
+from runtime.profile import PackageSet, SetDigest
 from runtime.sandbox import NO_FILES
-from verifiers.contract.spec_data import SpecData, first_fault
-from verifiers.files.spec import MOST_FILES, FilePath, PlacedFile
+from verifiers.contract.spec_data import SpecData
+from verifiers.files.spec import MOST_FILES, FilePath, PlacedFile, PlacePath
 
 TERMINAL_OPENING = "You have a terminal: the tool run_command runs a command with sh in /work."
 RUN: dict[str, Any] = {
@@ -38,6 +42,18 @@ class TerminalSetup(SpecData):
     seconds: float = Field(default=1.5, gt=0, le=60)
     """Largest `timeout` of a command, in seconds. Without one, the sandboxes' limit per call (2 s unless set) applies
     to its own time, computing or idle: time that others held the processors does not count."""
+
+    folders: tuple[PlacePath, ...] = Field(default=(), max_length=200)
+    """Folders that exist at first."""
+    variables: tuple[tuple[str, str], ...] = Field(default=(), max_length=100)
+    collect: tuple[str, ...] = Field(default=(), max_length=10)
+    """Commands that run once the work is done, before its files are taken."""
+    gathers: bool = False
+    """True if every file that is new, changed or removed is submitted, declared or not."""
+    packages: SetDigest | None = None
+    """Package set of a `container`."""
+    memory_mib: int = Field(default=128, ge=16, le=4_096)
+    """Address space of one command in MiB; in a `container`, also its sandbox's extra memory."""
 
 
 class TerminalEnvironment:
@@ -71,4 +87,21 @@ class TerminalEnvironment:
         return ""
 
 
+class ContainerEnvironment(TerminalEnvironment):
+    """Terminal whose sandbox has a package set of its own: what the Dockerfile of its task installs."""
+
+    name = "container"
+
+    def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
+        """Returns the package set that the setup names; None if not installed here."""
+        made = TerminalSetup.model_validate(setup)
+        try:
+            set_folder(made.packages or "")
+        except RefusedError:
+            return None
+        assert made.packages is not None
+        return PackageSet(digest=made.packages, memory_mib=made.memory_mib, call_seconds=made.seconds)
+
+
 TERMINAL = TerminalEnvironment()
+CONTAINER = ContainerEnvironment()

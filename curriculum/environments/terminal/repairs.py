@@ -279,11 +279,13 @@ def broken_script(level: int, rng: Random) -> Repair:
         for name, rows in zip(names, hidden, strict=True)
     )
     listed = "\n".join(f"- {stage[2]};" for stage in chosen)
+    lines = len(faulty) + (wrong != right)
+    count = f"{lines} of its lines are" if lines > 1 else "One of its lines is"
     return Repair(
         instruction=(
             "The script report.sh takes the name of a CSV file with the columns city, item, count and price, and "
-            f"prints rows without the heading:\n{listed}\nIt is wrong in {len(faulty) + (wrong != right)} of its "
-            "lines. Mend it. sales.csv is an example; it is tried on other files, whose names may have blanks."
+            f"prints rows without the heading:\n{listed}\n{count} wrong. Repair it. "
+            "sales.csv is an example; it is tried on other files, whose names may have blanks."
         ),
         files=[placed("report.sh", broken), placed("sales.csv", _csv(example))],
         solved=[placed("report.sh", mended)],

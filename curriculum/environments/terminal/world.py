@@ -37,13 +37,18 @@ NAP_SECONDS, CLOSED_SECONDS = 0.003, 0.2
 """A nap while seconds that the model chose, or those after a closed output, are counted: what is longer is not counted,
 because then others had the processors."""
 LIMITS = (
-    (resource.RLIMIT_AS, 128 << 20),
+    (resource.RLIMIT_AS, SETUP.get("memory_mib", 128) << 20),
     (resource.RLIMIT_FSIZE, 8 << 20),
     (resource.RLIMIT_NOFILE, 128),
     (resource.RLIMIT_NPROC, 48),
     (resource.RLIMIT_CORE, 0),
 )
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": WORK, "LANG": "C.UTF-8", "TMPDIR": "/tmp"}  # noqa: S108 - of the guest
+if SETUP.get("packages"):
+    ENVIRONMENT |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT |= dict(SETUP.get("variables", ()))
+MOST_GATHERED = 200
+NOT_GATHERED = ("harbor-tests", "harbor-logs", "__pycache__", ".pytest_cache")
 
 
 def call(tool: str, arguments: dict[str, Any]) -> str:
@@ -59,7 +64,24 @@ def call(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def submission() -> str:
-    return json.dumps({path: _submitted(path) for path in SETUP["declared"] if os.path.lexists(path)})
+    for command in SETUP.get("collect", ()):
+        _run(command, None)
+    names = [*SETUP["declared"], *(_gathered() if SETUP.get("gathers") else ())]
+    found = {path: _submitted(path) for path in names if os.path.lexists(path)}
+    if SETUP.get("gathers"):
+        before = {file["path"]: {"text": file["text"], "mode": file["mode"]} for file in SETUP["files"]}
+        found = {path: one for path, one in found.items() if one != before.get(path)}
+        found |= {path: {"problem": "removed"} for path in before if not os.path.lexists(path)}
+    return json.dumps(found)
+
+
+def _gathered() -> "list[str]":
+    """The files below /work that are there, but those of a test."""
+    found: list[str] = []
+    for above, folders, names in os.walk("."):
+        folders[:] = sorted(name for name in folders if name not in NOT_GATHERED)
+        found += [os.path.join(above, name)[2:] for name in sorted(names)]  # noqa: PTH118
+    return found[:MOST_GATHERED]
 
 
 def _run(command: str, seconds: "float | None") -> str:
@@ -163,6 +185,8 @@ def _submitted(path: str) -> dict[str, str]:
 
 
 def _begin() -> None:
+    for folder in SETUP.get("folders", ()):
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103
     for file in SETUP["files"]:
         folder = os.path.dirname(file["path"])  # noqa: PTH120
         if folder:

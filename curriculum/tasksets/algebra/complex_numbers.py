@@ -65,7 +65,7 @@ def _quotient(level: int, rng: Random) -> Item:
 
 
 def _power(level: int, rng: Random) -> Item:
-    base, n = _drawn(2 + level // 2, rng), rng.randint(3 + level, 5 + 2 * level)
+    base, n = _drawn(7 + level // 2, rng), rng.randint(3 + level, 5 + level)
     value = Gaussian(Fraction(1), Fraction(0))
     for _ in range(n):
         value *= base
@@ -87,7 +87,7 @@ def _linear(level: int, rng: Random) -> Item:
 
 
 def _conjugate(level: int, rng: Random) -> Item:
-    a, b, z = rng.randint(2, 4 + level), rng.randint(2, 5 + level), _drawn(5 + 3 * level, rng)
+    a, b, z = rng.randint(2, 5 + level), rng.randint(2, 6 + level), _drawn(6 + 3 * level, rng)
     if a == b:
         a += 1
     turn = level > 2
@@ -99,10 +99,10 @@ def _conjugate(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            "Let w be the complex conjugate of z. Find z with ({a})z + {b}w = {c}.",
-            "A complex number z and its conjugate w satisfy ({a})z + {b}w = {c}. What is z?",
+            "Let w be the complex conjugate of z. Find z with {a}z + {b}w = {c}.",
+            "A complex number z and its conjugate w satisfy {a}z + {b}w = {c}. What is z?",
         ),
-        a=factor, b=b, c=total,
+        a=f"({factor})" if turn else factor, b=b, c=total,
     )  # fmt: skip
     return _complex(text, f"{factor} {b} {total}", z)
 
@@ -116,13 +116,13 @@ def _modulus(level: int, rng: Random) -> Item:
     text = say(
         rng,
         ("What is |z|^2 for z = {e}? {how}", "Find the square of the absolute value of {e}. {how}"),
-        e=f"({first})/({second})" if over else f"{first}{second}", how=EXACT,
+        e=f"{first}/{second}" if over else f"{first}{second}", how=EXACT,
     )  # fmt: skip
     return worked(text, f"{a} {m} {b} {n} {over}", value)
 
 
 def _with_root(level: int, rng: Random) -> Item:
-    z = _drawn(4 + 2 * level, rng)
+    z = _drawn(6 + 2 * level, rng)
     quadratic: list[p.Number] = [z.square, -2 * z.re, 1]
     real = nonzero(rng, 4 + level)
     poly = p.multiplied(quadratic, [-real, 1]) if level > 1 else quadratic
@@ -143,7 +143,7 @@ def _with_root(level: int, rng: Random) -> Item:
 
 COMPLEX_NUMBERS = mathematics(
     "complex_numbers",
-    1,
+    2,
     {
         "complex_products": _product,
         "complex_quotients": _quotient,

@@ -29,7 +29,7 @@ def _chain(level: int, rng: Random) -> Item:
 
 
 def _inverse_value(level: int, rng: Random) -> Item:
-    a, b = nonzero(rng, 4 + level), nonzero(rng, 9 + 2 * level)
+    a, b = nonzero(rng, 6 + level), nonzero(rng, 12 + 2 * level)
     c, d = (0, 1) if level < 2 else (nonzero(rng, 3 + level), nonzero(rng, 5 + level))
     if a * d == b * c:
         return _inverse_value(level, rng)
@@ -51,10 +51,12 @@ def _inverse_value(level: int, rng: Random) -> Item:
 
 
 def _inverse(level: int, rng: Random) -> Item:
-    a, b = nonzero(rng, 4 + level), nonzero(rng, 9 + 2 * level)
+    a, b = nonzero(rng, 9 + level), nonzero(rng, 19 + 2 * level)
+    if abs(a) == 1:
+        return _inverse(level, rng)
     if level < 2:
         shown = p.written([b, a])
-        answer = f"(x - ({b}))/({a})"
+        answer = p.written([Fraction(-b, a), Fraction(1, a)])
     else:
         c, d = nonzero(rng, 3 + level), nonzero(rng, 5 + level)
         if a * d == b * c:
@@ -73,8 +75,8 @@ def _inverse(level: int, rng: Random) -> Item:
 
 
 def _repeated(level: int, rng: Random) -> Item:
-    a, b, n = rng.choice((-3, -2, 2, 3, 4)), nonzero(rng, 5 + 2 * level), 2 + level
-    below = 1 if level < 3 else rng.choice((1, 3, 5))
+    a, b, n = rng.choice((-1, 1)) * rng.randint(2, 9), nonzero(rng, 20 + 2 * level), 2 + level
+    below = 1 if level < 3 else rng.choice((1, 5, 7))
     line: list[p.Number] = [Fraction(b), Fraction(a, below)]
     found = line
     for _ in range(n - 1):
@@ -131,7 +133,7 @@ def _equation(level: int, rng: Random) -> Item:
 
 FUNCTIONS = mathematics(
     "functions",
-    1,
+    2,
     {
         "chains_of_functions": _chain,
         "values_of_an_inverse": _inverse_value,

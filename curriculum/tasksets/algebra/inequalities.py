@@ -58,7 +58,7 @@ def _linear(level: int, rng: Random) -> Item:
 
 def _roots(count: int, level: int, rng: Random) -> list[Fraction]:
     below = rng.choice((1, 1, 2)) if level > 1 else 1
-    return [Fraction(one, below) for one in rng.sample(range(-4 - 3 * level, 5 + 3 * level), count)]
+    return [Fraction(one, below) for one in rng.sample(range(-9 - 2 * level, 10 + 2 * level), count)]
 
 
 def _quadratic(level: int, rng: Random) -> Item:
@@ -73,14 +73,15 @@ def _quadratic(level: int, rng: Random) -> Item:
     return _asked(rng, left, sign, right, f"{left} {sign} {right}", solution(zeros, [], lead > 0, sign))
 
 
-def _factor(root: Fraction) -> str:
-    return f"({p.written([-root.numerator, root.denominator])})"
+def _factors(roots: list[Fraction]) -> str:
+    """Returns the product of the linear factors with these roots as text; a plain x comes first."""
+    return "".join(sorted((p.factor([-root.numerator, root.denominator]) for root in roots), key=len))
 
 
 def _product(level: int, rng: Random) -> Item:
     zeros = _roots(2 + (level + 1) // 2, level, rng)
     minus, sign = rng.random() < 0.3, rng.choice(SIGNS)
-    left = ("-" if minus else "") + "".join(map(_factor, zeros))
+    left = ("-" if minus else "") + _factors(zeros)
     key = f"{minus} {sorted(zeros)} {sign}"
     return _asked(rng, left, sign, "0", key, solution(zeros, [], not minus, sign))
 
@@ -90,7 +91,8 @@ def _quotient(level: int, rng: Random) -> Item:
     roots = _roots(above + below, level, rng)
     zeros, poles = roots[:above], roots[above:]
     sign = rng.choice(SIGNS)
-    left = f"({''.join(map(_factor, zeros))})/({''.join(map(_factor, poles))})"
+    top, bottom = _factors(zeros), _factors(poles)
+    left = f"{top}/{bottom}" if below == 1 else f"{top}/({bottom})"
     return _asked(rng, left, sign, "0", f"{sorted(zeros)} {sorted(poles)} {sign}", solution(zeros, poles, True, sign))
 
 
@@ -131,7 +133,7 @@ def _count(level: int, rng: Random) -> Item:
 
 INEQUALITIES = mathematics(
     "inequalities",
-    1,
+    2,
     {
         "linear_inequalities": _linear,
         "quadratic_inequalities": _quadratic,

@@ -119,7 +119,7 @@ def _equation(level: int, rng: Random) -> Item:
 
 LINEAR_SYSTEMS = mathematics(
     "linear_systems",
-    1,
+    2,
     {
         "all_unknowns": _all,
         "combination_of_unknowns": _combination,

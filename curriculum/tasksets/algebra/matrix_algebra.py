@@ -25,7 +25,7 @@ def _determinant(level: int, rng: Random) -> Item:
 
 def _inverse(level: int, rng: Random) -> Item:
     size = 2 if level < 3 else 3
-    rows = m.unimodular(rng, size, 3 + level) if level in (0, 3) else m.regular(rng, size, 3 + level)
+    rows = m.unimodular(rng, size, 6) if level in (0, 3) else m.regular(rng, size, 3 + level)
     text = say(
         rng,
         (
@@ -74,21 +74,28 @@ def _eigenvalues(level: int, rng: Random) -> Item:
     return worked(text, m.shown(rows), f"{{{', '.join(map(str, sorted(values)))}}}")
 
 
-def _rank(level: int, rng: Random) -> Item:
-    height, width = 5 + level // 2, 7 + level // 2
-    rank = rng.randint(3, height)
-    rows = m.product(m.drawn(rng, height, rank, 1 + level // 2), m.drawn(rng, rank, width, 2 + level))
-    nullity = rng.random() < 0.5
-    found = m.reduced(rows)[2]
+def _null_vector(level: int, rng: Random) -> Item:
+    """Asks for the vector of the null space whose last entry is 1: the matrix has one column more than its rank."""
+    width = 2 + (level + 2) // 2
+    rows, vector = (
+        m.drawn(rng, width - 1, width - 1, 4 + level),
+        [rng.randint(-5 - level, 5 + level) for _ in range(width - 1)],
+    )
+    if not m.determinant(rows):
+        return _null_vector(level, rng)
+    rows = [[*row, -sum(a * x for a, x in zip(row, vector, strict=True))] for row in rows]
+    rng.shuffle(rows)
     text = say(
         rng,
         (
-            "What is {what} of the matrix {rows}?",
-            "Consider the matrix with the rows {rows}. Find {what}.",
+            "Which vector v with the last entry 1 solves {rows} v = 0? Give it as a tuple.",
+            "Find the vector in the null space of the matrix {rows} whose last entry is 1. Give it as a tuple.",
+            "The matrix {rows} maps one vector with the last entry 1 to zero. Give this vector as a tuple.",
+            "Solve Av = 0 for A = {rows}, with the last entry of v equal to 1. Give v as a tuple.",
         ),
-        what="the dimension of the null space" if nullity else "the rank", rows=m.shown(rows),
-    )  # fmt: skip
-    return whole(text, f"{rows} {nullity}", width - found if nullity else found)
+        rows=m.shown(rows),
+    )
+    return worked(text, f"{sorted(rows)}", f"({', '.join(map(str, [*vector, 1]))})")
 
 
 def _power_trace(level: int, rng: Random) -> Item:
@@ -134,13 +141,13 @@ def _singular(level: int, rng: Random) -> Item:
 
 MATRIX_ALGEBRA = mathematics(
     "matrix_algebra",
-    2,
+    3,
     {
         "determinants": _determinant,
         "inverse_matrices": _inverse,
         "matrix_products": _product,
         "eigenvalues": _eigenvalues,
-        "ranks": _rank,
+        "null_vectors": _null_vector,
         "powers_of_a_matrix": _power_trace,
         "determinant_with_a_parameter": _singular,
     },

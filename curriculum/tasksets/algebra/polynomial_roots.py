@@ -15,7 +15,7 @@ from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, wor
 def _roots(level: int, rng: Random) -> Item:
     count = (2, 2, 3, 3, 4)[level]
     below = [rng.choice((1, 1, 2, 3)) if level % 2 or level == 4 else 1 for _ in range(count)]
-    roots = {Fraction(nonzero(rng, 6 + 3 * level), each) for each in below}
+    roots = {Fraction(nonzero(rng, 16 + 2 * level), each) for each in below}
     if len(roots) < 2:
         return _roots(level, rng)
     poly: list[p.Number] = [1]
@@ -34,7 +34,7 @@ def _roots(level: int, rng: Random) -> Item:
 
 def _symmetric(level: int, rng: Random) -> Item:
     degree = 2 if level < 2 else 3
-    poly = [nonzero(rng, 5 + 3 * level), *(rng.randint(-5 - level, 5 + level) for _ in range(degree - 1)), 1]
+    poly = [nonzero(rng, 9 + 3 * level), *(rng.randint(-9 - level, 9 + level) for _ in range(degree - 1)), 1]
     if level % 2:
         poly[-1] = rng.randint(2, 3 + level)
     monic = [Fraction(one) / poly[-1] for one in poly]
@@ -73,14 +73,14 @@ def surd(under: int) -> tuple[int, int]:
 
 def _surds(level: int, rng: Random) -> Item:
     a = 1 if level < 2 else rng.randint(2, 2 + level)
-    b, c = rng.randint(-6 - 3 * level, 6 + 3 * level), nonzero(rng, 8 + 5 * level)
+    b, c = rng.randint(-10 - 3 * level, 10 + 3 * level), nonzero(rng, 15 + 5 * level)
     under = b * b - 4 * a * c
     if under <= 0 or isqrt(under) ** 2 == under:
         return _surds(level, rng)
     outside, inside = surd(under)
     larger = rng.random() < 0.5
     real, factor = Fraction(-b, 2 * a), Fraction(outside, 2 * a) * (1 if larger else -1)
-    answer = f"({real}) + ({factor})*sqrt({inside})"
+    answer = p.surd_text(factor, inside, real)
     text = say(
         rng,
         (
@@ -93,11 +93,11 @@ def _surds(level: int, rng: Random) -> Item:
 
 
 def _double(level: int, rng: Random) -> Item:
-    a, r = rng.randint(1, 1 + level), rng.randint(2, 6 + 2 * level)
-    shift = 0 if level < 2 else nonzero(rng, 3 + 2 * level)
+    a, r = rng.randint(1, 3 + level), rng.randint(2, 12 + 2 * level)
+    shift = nonzero(rng, 9 + 2 * level)
     # a x^2 + (k + shift) x + a r^2 has a double root where k + shift is 2 a r or its opposite.
     ks = sorted((2 * a * r - shift, -2 * a * r - shift))
-    middle = f"(k {'-' if shift < 0 else '+'} {abs(shift)})x" if shift else "kx"
+    middle = f"(k {'-' if shift < 0 else '+'} {abs(shift)})x"
     text = say(
         rng,
         (
@@ -139,7 +139,7 @@ def _shifted(level: int, rng: Random) -> Item:
 
 POLYNOMIAL_ROOTS = mathematics(
     "polynomial_roots",
-    1,
+    2,
     {
         "all_roots": _roots,
         "sums_over_roots": _symmetric,

@@ -14,6 +14,10 @@ def _drawn(degree: int, limit: int, rng: Random) -> list[p.Number]:
     return [*(rng.randint(-limit, limit) for _ in range(degree)), nonzero(rng, limit)]
 
 
+def _power(power: int) -> str:
+    return "x" if power == 1 else f"x^{power}"
+
+
 def _remainder(level: int, rng: Random) -> Item:
     above = _drawn(3 + level, 5 + level, rng)
     below = [*(rng.randint(-4, 4) for _ in range(2 if level else 1)), 1]
@@ -40,16 +44,16 @@ def _coefficient(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            "What is the coefficient of x^{power} in {product}?",
-            "Multiply out {product}. Which number stands before x^{power}?",
+            "What is the coefficient of {power} in {product}?",
+            "Multiply out {product}. Which number stands before {power}?",
         ),
-        power=power, product="".join(f"({p.written(part)})" for part in parts),
+        power=_power(power), product="".join(f"({p.written(part)})" for part in parts),
     )  # fmt: skip
     return whole(text, f"{sorted(map(str, parts))} {power}", int(whole_product[power]))
 
 
 def _binomial(level: int, rng: Random) -> Item:
-    a, b = rng.randint(1, 2 + level), nonzero(rng, 3 + level)
+    a, b = rng.randint(1, 5 + level), nonzero(rng, 7 + level)
     n, inner = rng.randint(3 + level, 5 + 2 * level), 1 + (level > 2)
     power = rng.randint(1, n - 1)
     found: list[p.Number] = [1]
@@ -59,18 +63,18 @@ def _binomial(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            "What is the coefficient of x^{power} in ({base})^{n}?",
-            "Expand ({base})^{n}. Which number multiplies x^{power}?",
+            "What is the coefficient of {power} in ({base})^{n}?",
+            "Expand ({base})^{n}. Which number multiplies {power}?",
         ),
-        power=power * inner, base=base, n=n,
+        power=_power(power * inner), base=base, n=n,
     )  # fmt: skip
     return whole(text, f"{base} {n} {power * inner}", int(found[power]))
 
 
 def _next_value(level: int, rng: Random) -> Item:
     degree = 1 + level if level < 4 else 4
-    poly = _drawn(degree, 4 + 2 * level, rng)
-    start = rng.randint(-3, 3) if level else 0
+    poly = _drawn(degree, 6 + 2 * level, rng)
+    start = rng.randint(-3, 3)
     values = [int(p.value_at(poly, start + at)) for at in range(degree + 1)]
     target = start + degree + rng.randint(1, 2 + level)
     text = say(
@@ -86,7 +90,7 @@ def _next_value(level: int, rng: Random) -> Item:
 
 
 def _unknown(level: int, rng: Random) -> Item:
-    root, degree = nonzero(rng, 3 + level), 2 + (level + 1) // 2
+    root, degree = nonzero(rng, 5 + level), 2 + (level + 1) // 2
     poly = _drawn(degree, 6 + 3 * level, rng)
     at = rng.randint(1, degree - 1)
     poly[at] = 0
@@ -111,22 +115,22 @@ def _composition(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            "Let f(x) = {outer} and g(x) = {inner}. What is the coefficient of x^{power} in f(g(x))?",
-            "With f(x) = {outer} and g(x) = {inner}, multiply f(g(x)) out. Which number stands before x^{power}?",
+            "Let f(x) = {outer} and g(x) = {inner}. What is the coefficient of {power} in f(g(x))?",
+            "With f(x) = {outer} and g(x) = {inner}, multiply f(g(x)) out. Which number stands before {power}?",
         )
         if power
         else (
             "Let f(x) = {outer} and g(x) = {inner}. What is the constant term of f(g(x)), multiplied out?",
             "With f(x) = {outer} and g(x) = {inner}, which constant does the polynomial f(g(x)) end with?",
         ),
-        outer=p.written(outer), inner=p.written(inner), power=power,
+        outer=p.written(outer), inner=p.written(inner), power=_power(power),
     )  # fmt: skip
     return whole(text, f"{outer} {inner} {power}", int(both[power]))
 
 
 POLYNOMIALS = mathematics(
     "polynomials",
-    1,
+    2,
     {
         "polynomial_remainder": _remainder,
         "coefficient_of_a_product": _coefficient,

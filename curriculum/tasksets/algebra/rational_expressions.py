@@ -45,18 +45,20 @@ def _partial(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            ("Numbers {names} satisfy ({above})/({below}) = {parts} for all x where both sides are defined. Give the"
+            ("Numbers {names} satisfy {above}/({below}) = {parts} for all x where both sides are defined. Give the"
             " tuple ({names})."),
-            "Split ({above})/({below}) into partial fractions {parts}. Give the tuple ({names}).",
+            "Split {above}/({below}) into partial fractions {parts}. Give the tuple ({names}).",
         ),
-        names=", ".join(names), above=p.written(total), parts=parts,
-        below=p.written(p.with_roots(roots)) if level % 2 else ")(".join(p.written([-root, 1]) for root in roots),
+        names=", ".join(names), above=p.factor(total), parts=parts,
+        below=p.written(p.with_roots(roots))
+        if level % 2
+        else "".join(f"({p.written([-root, 1])})" for root in roots),
     )  # fmt: skip
     return worked(text, f"{total} {roots}", f"({', '.join(map(str, tops))})")
 
 
 def _equation(level: int, rng: Random) -> Item:
-    a, b = _distinct(2, 4 + 2 * level, rng)
+    a, b = _distinct(2, 5 + 2 * level, rng)
     c, d = _distinct(2, 5 + 3 * level, rng)
     if level < 2:
         # c/(x - a) = d/(x - b)
@@ -114,7 +116,7 @@ def _excluded(level: int, rng: Random) -> Item:
 
 
 def _rates(level: int, rng: Random) -> Item:
-    times = sorted(rng.randint(2, 6 + 6 * level) for _ in range(2 + level // 2))
+    times = sorted(rng.randint(2, 36 + 4 * level) for _ in range(2 + level // 2))
     drains = level > 0 and rng.random() < 0.5
     rate = sum((Fraction(1, one) for one in times), Fraction())
     empty = ""
@@ -139,7 +141,7 @@ def _rates(level: int, rng: Random) -> Item:
 
 RATIONAL_EXPRESSIONS = mathematics(
     "rational_expressions",
-    1,
+    2,
     {
         "common_factors": _common,
         "partial_fractions": _partial,

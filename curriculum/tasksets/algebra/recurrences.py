@@ -29,7 +29,7 @@ def _arithmetic(level: int, rng: Random) -> Item:
 
 
 def _geometric(level: int, rng: Random) -> Item:
-    first = nonzero(rng, 4 + 4 * level)
+    first = nonzero(rng, 9 + 4 * level)
     ratio = Fraction(rng.choice((2, 3, 4, 5, -2, -3)), 1 if level < 2 else rng.choice((1, 3, 5, 7)))
     if abs(ratio) == 1:
         return _geometric(level, rng)
@@ -93,7 +93,7 @@ def _term(number: int) -> str:
 
 
 def _periodic(level: int, rng: Random) -> Item:
-    m = rng.randint(5, (9, 15, 30, 60, 120)[level])
+    m = rng.randint((17, 20, 25, 30, 60)[level], (40, 50, 60, 90, 160)[level])
     a, b, start = rng.randint(2, m - 1), rng.randint(1, m - 1), rng.randrange(m)
     n = rng.randint(10, 20) * 10**level
     square = level > 1 and rng.random() < 0.5
@@ -132,17 +132,17 @@ def _affine(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            "A sequence satisfies u(k+1) = ({a})*u(k) + ({b}) for all k, and {known}. What is {wanted}? {how}",
-            "Each term comes from the one before by u(k+1) = ({a})*u(k) + ({b}). Given {known}, find {wanted}. {how}",
+            "A sequence satisfies u(k+1) = {rule} for all k, and {known}. What is {wanted}? {how}",
+            "Each term comes from the one before by u(k+1) = {rule}. Given {known}, find {wanted}. {how}",
         ),
-        a=a, b=b, known=known, wanted=wanted, how=EXACT,
+        rule=linear((a, b), ("*u(k)", "")), known=known, wanted=wanted, how=EXACT,
     )  # fmt: skip
     return worked(text, f"{a} {b} {known} {wanted}", Fraction(start) if backwards else value)
 
 
 RECURRENCES = mathematics(
     "recurrences",
-    1,
+    2,
     {
         "arithmetic_sequences": _arithmetic,
         "geometric_sequences": _geometric,

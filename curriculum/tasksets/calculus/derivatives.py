@@ -26,10 +26,10 @@ def _expression(rng: Random, f: str, answer: str) -> Item:
 
 
 def _product(level: int, rng: Random) -> Item:
-    poly, inner = _drawn(1 + level // 2, 4 + level, rng), nonzero(rng, 2 + level)
+    poly, inner = _drawn(1 + level // 2, 5 + level, rng), nonzero(rng, 3 + level)
     outer, slope = rng.choice(OUTER)
     u = p.written([0, inner])
-    f = f"({p.written(poly)})*{outer.format(u=u)}"
+    f = f"{p.factor(poly)}*{outer.format(u=u)}"
     first, second = p.written(p.derived(poly)), p.written(p.scaled(poly, inner))
     answer = f"({first})*{outer.format(u=u)} + ({second})*({slope.format(u=u)})"
     return _expression(rng, f, answer)
@@ -39,7 +39,7 @@ def _chain(level: int, rng: Random) -> Item:
     inner = _drawn(2 + level // 3, 3 + level, rng)
     outer, slope = rng.choice(OUTER)
     u, factor = p.written(inner), p.written(p.derived(inner))
-    k = rng.randint(1, 2 + 2 * level)
+    k = rng.randint(2, 4 + 2 * level)
     f, answer = f"{k}*{outer.format(u=u)}", f"{k}*({factor})*({slope.format(u=u)})"
     if level > 1:
         n = rng.randint(2, 2 + level)
@@ -53,13 +53,13 @@ def _quotient(level: int, rng: Random) -> Item:
     if not any(p.remainder(above, below)):
         return _quotient(level, rng)
     top = p.added(p.multiplied(p.derived(above), below), p.scaled(p.multiplied(above, p.derived(below)), -1))
-    return _expression(rng, f"({p.written(above)})/({p.written(below)})", f"({p.written(top)})/({p.written(below)})^2")
+    return _expression(rng, f"{p.factor(above)}/({p.written(below)})", f"({p.written(top)})/({p.written(below)})^2")
 
 
 def _logarithm(level: int, rng: Random) -> Item:
-    n = rng.randint(1, 2 + level)
-    k, a = rng.randint(1, 3 + level), rng.randint(1, 9 + 3 * level)
-    inner: list[p.Number] = [a, 0, rng.randint(1, 3 + level)]
+    n = rng.randint(1, 3 + level)
+    k, a = rng.randint(2, 4 + level), rng.randint(1, 30 + 3 * level)
+    inner: list[p.Number] = [a, 0, rng.randint(1, 6 + level)]
     f = f"{'x' if n == 1 else f'x^{n}'}*ln({p.written(inner)})"
     power = "1" if n == 1 else f"{n}*x^{n - 1}"
     answer = f"{power}*ln({p.written(inner)}) + x^{n}*({p.written(p.derived(inner))})/({p.written(inner)})"
@@ -124,7 +124,7 @@ def _implicit(level: int, rng: Random) -> Item:
 
 DERIVATIVES = mathematics(
     "derivatives",
-    1,
+    2,
     {
         "derivatives_of_products": _product,
         "derivatives_of_chains": _chain,

@@ -26,7 +26,7 @@ def _ends(level: int, rng: Random) -> tuple[int, int]:
 
 
 def _definite(level: int, rng: Random) -> Item:
-    poly, (low, high) = _drawn(1 + level, 4 + 2 * level, rng), _ends(level, rng)
+    poly, (low, high) = _drawn(1 + level, 5 + 2 * level, rng), _ends(level, rng)
     text = say(
         rng,
         (
@@ -47,13 +47,13 @@ def _antiderivative(level: int, rng: Random) -> Item:
     kind = rng.choice(("exp", "sin", "cos") if level else ("exp",))
     if kind == "exp":
         answer, at_zero = f"({p.written(poly)})*exp({u})", poly[0]
-        f = f"({p.written(p.added(slope, p.scaled(poly, k)))})*exp({u})"
+        f = f"{p.factor(p.added(slope, p.scaled(poly, k)))}*exp({u})"
     elif kind == "sin":
         answer, at_zero = f"({p.written(poly)})*sin({u})", 0
-        f = f"({p.written(slope)})*sin({u}) + ({p.written(p.scaled(poly, k))})*cos({u})"
+        f = f"{p.factor(slope)}*sin({u}) + {p.factor(p.scaled(poly, k))}*cos({u})"
     else:
         answer, at_zero = f"({p.written(poly)})*cos({u})", poly[0]
-        f = f"({p.written(slope)})*cos({u}) + ({p.written(p.scaled(poly, -k))})*sin({u})"
+        f = f"{p.factor(slope)}*cos({u}) + {p.factor(p.scaled(poly, -k))}*sin({u})"
     start = rng.randint(-9, 9)
     shift = start - at_zero
     if shift:
@@ -71,11 +71,9 @@ def _antiderivative(level: int, rng: Random) -> Item:
 
 
 def _substitution(level: int, rng: Random) -> Item:
-    inner = [nonzero(rng, 3 + level), *([0] * (level // 2)), rng.randint(1, 2 + level)]
-    n, k = rng.randint(2, 3 + level), rng.randint(1, 3 + level)
+    inner = [nonzero(rng, 6 + level), *([0] * (level // 2)), rng.randint(1, 4 + level)]
+    n, k = rng.randint(2, 4 + level), rng.randint(1, 4 + level)
     low, high = rng.randint(-1, 0), rng.randint(1, 2)
-    degree = len(inner) - 1
-    factor = p.written(p.scaled(p.derived(inner), k))
     value = Fraction(k) * (p.value_at(inner, high) ** (n + 1) - p.value_at(inner, low) ** (n + 1)) / (n + 1)
     text = say(
         rng,
@@ -83,15 +81,16 @@ def _substitution(level: int, rng: Random) -> Item:
             "What is the integral of {g}*({u})^{n} over x from {low} to {high}? {how}",
             "Integrate {g}*({u})^{n} from x = {low} to x = {high}. {how}",
         ),
-        g=f"({factor})" if degree > 1 or factor.startswith("-") else factor, u=p.written(inner), n=n, low=low,
-        high=high, how=EXACT,
+        g=p.factor(p.scaled(p.derived(inner), k)), u=p.written(inner), n=n, low=low, high=high, how=EXACT,
     )  # fmt: skip
     return worked(text, f"{inner} {n} {k} {low} {high}", value)
 
 
 def _between(level: int, rng: Random) -> Item:
-    roots = sorted(rng.sample(range(-3 - level, 4 + level), 2 if level < 3 else 3))
-    lead = rng.choice((1, -1, 2, 3)[: 2 + level // 2])
+    roots = sorted(
+        rng.sample(range(-7 - level, 8 + level) if level < 3 else range(-3 - level, 4 + level), 2 if level < 3 else 3)
+    )
+    lead = rng.choice((1, -1, 2, -2, 3))
     gap = p.scaled(p.with_roots(roots), lead)
     second = [rng.randint(-6, 6), rng.randint(-4, 4)]
     first = p.added(gap, second)
@@ -123,7 +122,7 @@ def _mean(level: int, rng: Random) -> Item:
 
 
 def _unknown(level: int, rng: Random) -> Item:
-    poly = _drawn(1 + level // 2, 4 + level, rng)
+    poly = _drawn(1 + level // 2, 6 + level, rng)
     at = rng.randint(0, len(poly) - 2)
     low, high = 0, rng.randint(1, 3 + level // 2)
     if level > 2:
@@ -147,7 +146,7 @@ def _unknown(level: int, rng: Random) -> Item:
 
 INTEGRALS = mathematics(
     "integrals",
-    1,
+    2,
     {
         "definite_integrals": _definite,
         "antiderivatives": _antiderivative,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import gcd
 from random import Random
 
 from curriculum.contract.topics import Item
 from curriculum.tasksets import exact_arithmetic as p
-from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, worked
+from curriculum.tasksets.statements import EXACT, Wordings, mathematics, nonzero, say, signed, worked
 
 NULLS = ("0", "1", "oo")
 
 
-def _limit(rng: Random, expression: str, to: str, value: Fraction | str, how: str = EXACT) -> Item:
+def _limit(rng: Random, expression: str, to: str, value: Fraction | str, how: str | Wordings = EXACT) -> Item:
     text = say(
         rng,
         (
@@ -66,7 +67,7 @@ def _roots(level: int, rng: Random) -> Item:
 
 
 def _sines(level: int, rng: Random) -> Item:
-    a, b, c = (rng.randint(1, 5 + 3 * level) for _ in range(3))
+    a, b, c = rng.sample(range(2, 20 + 3 * level), 3)
     kinds = (
         (f"sin({a}x)/({b}x)", Fraction(a, b)),
         (f"sin({a}x)/sin({b}x)", Fraction(a, b)),
@@ -79,31 +80,36 @@ def _sines(level: int, rng: Random) -> Item:
         (f"(tan({a}x) - sin({a}x))/({b}x^3)", Fraction(a**3, 2 * b)),
     )
     expression, value = rng.choice(kinds[max(0, 2 * level - 2) : 3 + 2 * level])
-    return _limit(rng, expression.replace("1x", "1*x"), "0", value)
+    return _limit(rng, expression, "0", value)
 
 
 def _quotient(level: int, rng: Random) -> Item:
-    at = nonzero(rng, 2 + level)
+    at = nonzero(rng, 6 + level)
     if level < 2:
         poly = [nonzero(rng, 9), nonzero(rng, 6 + level), rng.randint(1, 3 + level)]
         value: Fraction = Fraction(p.value_at(p.derived(poly), at))
         shown = p.written(poly)
-        expression = f"(({shown}) - ({p.value_at(poly, at)}))/({p.written([-at, 1])})"
+        expression = f"({shown} {signed(-int(p.value_at(poly, at)))})/({p.written([-at, 1])})"
     else:
-        shift, k = rng.randint(1, 4 + level), rng.randint(1, 3 + level)
+        shift, k = rng.randint(1, 9 + level), rng.randint(1, 9 + level)
         if at + shift == 0:
             return _quotient(level, rng)
         # k/(x + shift) at `at`
         value = -Fraction(k, (at + shift) ** 2)
-        height = str(Fraction(k, at + shift))
-        expression = f"({k}/({p.written([shift, 1])}) - ({height}))/({p.written([-at, 1])})"
+        height = signed(-Fraction(k, at + shift))
+        expression = f"({k}/({p.written([shift, 1])}) {height})/({p.written([-at, 1])})"
     return _limit(rng, expression, str(at), value)
 
 
 def _exponential(level: int, rng: Random) -> Item:
-    a, b = nonzero(rng, 4 + level), nonzero(rng, 4 + level)
+    a, b = nonzero(rng, 12 + level), nonzero(rng, 12 + level)
     c = rng.randint(1, 1 + level)
-    expression = f"(1 {'-' if a < 0 else '+'} {abs(a)}/({p.written([0, c])}))^({p.written([0, b])})"
+    if gcd(a, c) > 1:
+        return _exponential(level, rng)
+    under = "x" if c == 1 else f"({c}x)"
+    expression = (
+        f"(1 {'-' if a < 0 else '+'} {abs(a)}/{under})^{p.factor([0, b]) if b == 1 else f'({p.written([0, b])})'}"
+    )
     return _limit(
         rng, expression, "infinity", f"exp({Fraction(a * b, c)})", "Give it exactly, as a power of e: exp(...)."
     )
@@ -111,7 +117,7 @@ def _exponential(level: int, rng: Random) -> Item:
 
 LIMITS = mathematics(
     "limits",
-    1,
+    2,
     {
         "limits_at_a_common_zero": _common_zero,
         "limits_at_infinity": _at_infinity,

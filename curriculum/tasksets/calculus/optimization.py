@@ -29,12 +29,12 @@ def _extreme(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            "What is the {which} value of f(x) = {f} for {low} <= x <= {high}?",
-            "On the closed interval [{low}, {high}], what is the {which} value that {f} takes?",
+            "What is the {which} value of f(x) = {f} for {low} <= x <= {high}? {how}",
+            "On the closed interval [{low}, {high}], what is the {which} value that {f} takes? {how}",
         ),
-        which="largest" if largest else "smallest", f=p.written(poly), low=low, high=high,
+        which="largest" if largest else "smallest", f=p.written(poly), low=low, high=high, how=EXACT,
     )  # fmt: skip
-    return worked(f"{text} {EXACT}", f"{poly} {low} {high} {largest}", str(max(values) if largest else min(values)))
+    return worked(text, f"{poly} {low} {high} {largest}", str(max(values) if largest else min(values)))
 
 
 def _critical(level: int, rng: Random) -> Item:
@@ -52,7 +52,7 @@ def _critical(level: int, rng: Random) -> Item:
 
 
 def _vertex(level: int, rng: Random) -> Item:
-    a, b, c = nonzero(rng, 2 + level), nonzero(rng, 7 + 4 * level), rng.randint(-9 - 3 * level, 9 + 3 * level)
+    a, b, c = nonzero(rng, 3 + level), nonzero(rng, 9 + 4 * level), rng.randint(-9 - 3 * level, 9 + 3 * level)
     value = c - Fraction(b * b, 4 * a)
     text = say(
         rng,
@@ -66,7 +66,7 @@ def _vertex(level: int, rng: Random) -> Item:
 
 
 def _fence(level: int, rng: Random) -> Item:
-    length = rng.randint(10, 60) * (1 + level)
+    length = rng.randint(20, 320 + 100 * level)
     walls, inner = rng.choice(((0, 0), (1, 0), (0, 1), (1, 1), (1, 2), (0, 2), (1, 3), (0, 3))[: 2 + 2 * level])
     # x walls of the one direction, y of the other: x_count x + y_count y = length
     across, along = 2 + inner, 2 - walls
@@ -93,9 +93,9 @@ def _fence(level: int, rng: Random) -> Item:
 
 
 def _constrained(level: int, rng: Random) -> Item:
-    a, b = rng.randint(1, 3 + level), rng.randint(1, 3 + level)
+    a, b = rng.randint(1, 5 + level), rng.randint(1, 5 + level)
     s, t = (1, 1) if level < 2 else (rng.randint(1, 2 + level), rng.randint(1, 2 + level))
-    c = nonzero(rng, 9 + 8 * level)
+    c = nonzero(rng, 15 + 8 * level)
     # the smallest s x^2 + t y^2 with a x + b y = c
     value = Fraction(c * c) / (Fraction(a * a, s) + Fraction(b * b, t))
     text = say(
@@ -110,27 +110,25 @@ def _constrained(level: int, rng: Random) -> Item:
 
 
 def _box(level: int, rng: Random) -> Item:
-    # the product x^m (s - x)^n on 0 < x < s is largest at x = m s/(m + n)
+    # the product x^m y^n with a x + b y = s is largest at a x = m s/(m + n)
     m, n = rng.randint(1, 1 + (level + 1) // 2), rng.randint(1, 1 + level // 2)
-    total = rng.randint(2, 6 + 2 * level)
-    x = Fraction(m * total, m + n)
+    a, b, total = rng.randint(1, 5), rng.randint(1, 5), rng.randint(4, 50 + 5 * level)
+    x, y = Fraction(m * total, (m + n) * a), Fraction(n * total, (m + n) * b)
     text = say(
         rng,
         (
-            ("Two positive numbers have the sum {total}. What is the largest possible value of {first} times {second}?"
-            " {how}"),
-            ("Numbers x, y > 0 satisfy x + y = {total}, where x is called the first one. Find the maximum of {first}"
-            " times {second}. {how}"),
+            "Positive numbers x and y satisfy {line} = {total}. What is the largest possible value of {form}? {how}",
+            "Numbers x, y > 0 satisfy {line} = {total}. Find the maximum of {form}. {how}",
         ),
-        total=total, first="the first" if m == 1 else f"the first to the power {m}",
-        second="the second" if n == 1 else f"the second to the power {n}", how=EXACT,
+        total=total, line=p.linear((a, b), ("x", "y")), how=EXACT,
+        form=f"{'x' if m == 1 else f'x^{m}'}*{'y' if n == 1 else f'y^{n}'}",
     )  # fmt: skip
-    return worked(text, f"{total} {sorted((m, n))}", x**m * (total - x) ** n)
+    return worked(text, f"{total} {sorted(((a, m), (b, n)))}", x**m * y**n)
 
 
 OPTIMIZATION = mathematics(
     "optimization",
-    1,
+    2,
     {
         "extremes_on_an_interval": _extreme,
         "critical_points": _critical,

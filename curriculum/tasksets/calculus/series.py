@@ -22,54 +22,54 @@ FINITE = (
 
 def _ratio(level: int, rng: Random) -> Fraction:
     while True:
-        ratio = Fraction(rng.choice((1, 1, 2, 3, -1, -2)[: 2 + level]), rng.randint(2, 4 + 2 * level))
+        ratio = Fraction(rng.choice((1, 1, 2, 3, -1, -2)[: 2 + level]), rng.randint(2, 9 + 2 * level))
         if abs(ratio) < 1:
             return ratio
 
 
 def _geometric(level: int, rng: Random) -> Item:
-    ratio, factor, low = _ratio(level, rng), nonzero(rng, 5 + 4 * level), rng.randint(0, 1 + level)
+    ratio, low = _ratio(level, rng), rng.randint(0, 2 + level)
+    factor = rng.choice((-1, 1)) * rng.randint(2, 13 + 4 * level)
     text = say(rng, ENDLESS, term=f"{factor}*({ratio})^n", low=low, how=EXACT)
     return worked(text, f"{factor} {ratio} {low}", factor * ratio**low / (1 - ratio))
 
 
 def _telescope(level: int, rng: Random) -> Item:
-    gap, first = rng.randint(1, 2 + level), rng.randint(1, 3 + 2 * level)
-    factor = rng.randint(1, 4 + 3 * level)
+    gap, first = rng.randint(1, 4 + level), rng.randint(1, 12 + 2 * level)
+    factor = rng.randint(1, 12 + 3 * level)
     # factor/((n + first)(n + first + gap)), from n = 0 on
     value = Fraction(factor, gap) * sum((Fraction(1, first + at) for at in range(gap)), Fraction())
-    left = "n" if first == 0 else f"(n + {first})"
-    text = say(rng, ENDLESS, term=f"{factor}/({left}(n + {first + gap}))", low=0, how=EXACT)
+    text = say(rng, ENDLESS, term=f"{factor}/((n + {first})(n + {first + gap}))", low=0, how=EXACT)
     return worked(text, f"{factor} {first} {gap}", value)
 
 
 def _powers(level: int, rng: Random) -> Item:
     degree = 1 + (level + 1) // 2
     poly = [
-        rng.randint(-5, 5),
+        rng.randint(-9, 9),
         *(rng.randint(-3 - level, 3 + level) for _ in range(degree - 1)),
-        rng.randint(1, 3 + level),
+        rng.randint(1, 5 + level),
     ]
-    high = rng.randint(10, 20 + 20 * level)
+    high = rng.randint(10, 40 + 20 * level)
     text = say(rng, FINITE, term=f"({p.written(poly, 'k')})", low=1, high=high, how="Give a whole number.")
     return whole(text, f"{poly} {high}", sum(int(p.value_at(poly, k)) for k in range(1, high + 1)))
 
 
 def _weighted(level: int, rng: Random) -> Item:
-    ratio, a = _ratio(level, rng), rng.randint(1, 3 + level)
-    b = rng.randint(0, 5) if level else 0
+    ratio, a = _ratio(level, rng), rng.randint(1, 9 + level)
+    b = rng.randint(0, 9)
     # sum over n >= 0 of (a n + b) ratio^n, and of n^2 ratio^n
     value = a * ratio / (1 - ratio) ** 2 + b / (1 - ratio)
     term: list[p.Number] = [b, a]
     if level > 2:
         c = rng.randint(1, level)
         term, value = [b, a, c], value + c * ratio * (1 + ratio) / (1 - ratio) ** 3
-    text = say(rng, ENDLESS, term=f"({p.written(term, 'n')})*({ratio})^n", low=0, how=EXACT)
+    text = say(rng, ENDLESS, term=f"{p.factor(term, 'n')}*({ratio})^n", low=0, how=EXACT)
     return worked(text, f"{term} {ratio}", value)
 
 
 def _taylor(level: int, rng: Random) -> Item:
-    a, b, n = nonzero(rng, 2 + level), nonzero(rng, 3 + level), rng.randint(2 + level // 2, 4 + level)
+    a, b, n = nonzero(rng, 15), nonzero(rng, 9 + level), rng.randint(2 + level // 2, 9 + level)
     e = f"exp({p.written([0, a])})"
     one_less_ax, one_less_bx = p.written([1, -a]), p.written([1, -b])
     # The coefficients of exp(ax), 1/(1 - ax) and 1/(1 - bx), up to x^n.
@@ -100,23 +100,25 @@ def _taylor(level: int, rng: Random) -> Item:
 
 
 def _binomials(level: int, rng: Random) -> Item:
-    n, a = rng.randint(4 + level, 8 + 3 * level), rng.randint(2, 3 + level)
+    n, a = rng.randint(4 + level, 24 + 3 * level), rng.randint(2, 15 + level)
     kinds = (
         (f"C({n},k)*{a}^k", (a + 1) ** n),
         (f"(-1)^k*C({n},k)*{a}^k", (1 - a) ** n),
-        (f"k*C({n},k)", n * 2 ** (n - 1)),
+        (f"(k + {a})*C({n},k)", n * 2 ** (n - 1) + a * 2**n),
         (f"k*C({n},k)*{a}^k", n * a * (a + 1) ** (n - 1)),
-        (f"k^2*C({n},k)", n * (n + 1) * 2**n // 4),
-        (f"C({n},k)^2", comb(2 * n, n)),
+        (f"(k^2 + {a})*C({n},k)", n * (n + 1) * 2**n // 4 + a * 2**n),
+        (f"C({n},k)*C({n + a},k)", comb(2 * n + a, n)),
     )
     term, value = rng.choice(kinds[max(0, level - 1) : 2 + level])
-    text = say(rng, FINITE, term=term, low=0, high=n, how=f"C({n},k) is the binomial coefficient. Give a whole number.")
+    text = say(
+        rng, FINITE, term=term, low=0, high=n, how='C(n,k) is the binomial coefficient "n over k". Give a whole number.'
+    )
     return whole(text, term, value)
 
 
 SERIES = mathematics(
     "series",
-    1,
+    2,
     {
         "geometric_series": _geometric,
         "telescoping_series": _telescope,

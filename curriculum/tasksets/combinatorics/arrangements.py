@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import comb, factorial, perm, prod
+from math import comb
 from random import Random
 
 from curriculum.contract.topics import Item
@@ -11,38 +11,36 @@ from curriculum.tasksets.statements import listed, mathematics, say, whole
 
 
 def _letters(level: int, rng: Random) -> Item:
-    counts = [rng.randint(1, 2 + level // 2) for _ in range(3 + level // 2)]
-    if max(counts) == 1:
-        counts[0] = 2
-    word = "".join(
-        rng.sample(
-            [letter for letter, count in zip("BDKMPRST", counts, strict=False) for _ in range(count)], sum(counts)
-        )
-    )
-    ways = factorial(len(word)) // prod(factorial(count) for count in counts)
-    together = level > 1 and rng.random() < 0.5
-    if together:
-        letter, most = Counter(word).most_common(1)[0]
-        rest = len(word) - most + 1
-        ways = factorial(rest) // prod(factorial(count) for each, count in Counter(word).items() if each != letter)
-        rule = f" in which all {most} letters {letter} stand next to each other"
-    else:
-        rule = ""
+    counts = sorted(rng.randint(1, 4) for _ in range(5 + level // 2))
+    word = "".join(letter * count for letter, count in zip("BDKMPRST", counts, strict=False))
+    given = "".join(rng.sample(word, len(word)))
+    first = rng.randrange(-1, len(counts))  # -1: no letter has to be the first
+    left = [count - (at == first) for at, count in enumerate(counts)]
+    length = rng.randint(3, min(len(word), 8 + level))
+    ways = [1]
+    for count in left:
+        ways = [
+            sum(comb(size, k) * ways[size - k] for k in range(max(0, size - len(ways) + 1), min(count, size) + 1))
+            for size in range(len(ways) + count)
+        ]
     text = say(
         rng,
         (
-            "How many different words, meaningful or not, can be made from all letters of {word}{rule}?",
-            "Count the different arrangements of the letters {word}{rule}. Equal letters cannot be told apart.",
+            "How many different words of {n} letters, meaningful or not, can be made from the letters of {word}{rule}?",
+            ("Count the different words of length {n} that the letters {word} allow{rule}. Equal letters cannot be told"
+            " apart."),
+            "Each letter of {word} may be used once. How many different rows of {n} of them are possible{rule}?",
+            "From the tiles {word}, rows of {n} letters are laid. How many different rows are there{rule}?",
         ),
-        word=word, rule=rule,
+        word=given, n=length, rule="" if first < 0 else f", if each must begin with {'BDKMPRST'[first]}",
     )  # fmt: skip
-    counted = sorted(Counter(word).values())
-    return whole(text, f"{counted} {together and most}", ways)
+    key = f"{counts} {length} {counts[first] if first >= 0 else 0}"
+    return whole(text, key, ways[length] if first < 0 else ways[length - 1])
 
 
 def _committee(level: int, rng: Random) -> Item:
-    a, b = rng.randint(4 + level, 7 + 2 * level), rng.randint(4 + level, 7 + 2 * level)
-    size = rng.randint(3, 4 + level)
+    a, b = rng.randint(5 + level, 16 + 2 * level), rng.randint(5 + level, 16 + 2 * level)
+    size = rng.randint(3, 5 + level)
     least = rng.randint(1, min(size - 1, a - 1))
     most = rng.choice((size, rng.randint(least, size))) if level > 1 else size
     ways = sum(comb(a, k) * comb(b, size - k) for k in range(least, most + 1))
@@ -51,25 +49,25 @@ def _committee(level: int, rng: Random) -> Item:
         rng,
         (
             ("From {a} painters and {b} sculptors a committee of {size} people is chosen. How many committees contain"
-            " {rule} painters?"),
+            " {rule}?"),
             ("A club has {a} painters and {b} sculptors. In how many ways can a group of {size} be formed with {rule}"
-            " painters in it?"),
+            " in it?"),
         ),
-        a=a, b=b, size=size, rule=rule,
+        a=a, b=b, size=size, rule=f"{rule} painter{'s' * (rule[-2:] != ' 1')}",
     )  # fmt: skip
     return whole(text, f"{a} {b} {size} {least} {most}", ways)
 
 
 def _paths(level: int, rng: Random) -> Item:
-    width, height = rng.randint(3 + level, 5 + level), rng.randint(3 + level, 5 + level)
+    width, height = rng.randint(3 + level, 6 + level), rng.randint(3 + level, 6 + level)
     cells = [(x, y) for x in range(width + 1) for y in range(height + 1)][1:-1]
-    blocked = sorted(rng.sample(cells, level))
+    blocked = sorted(rng.sample(cells, 1 + level))
     ways = {(0, 0): 1}
     for x in range(width + 1):
         for y in range(height + 1):
             if x or y:
                 ways[x, y] = 0 if (x, y) in blocked else ways.get((x - 1, y), 0) + ways.get((x, y - 1), 0)
-    rule = f" It may not pass through {listed(blocked)}." if blocked else ""
+    rule = f" It may not pass through {listed(blocked, 'or')}."
     text = say(
         rng,
         (
@@ -85,27 +83,34 @@ def _paths(level: int, rng: Random) -> Item:
 
 
 def _words(level: int, rng: Random) -> Item:
-    letters, n, run = rng.randint(2, 2 + (level + 1) // 2), rng.randint(5 + level, 8 + 2 * level), rng.randint(2, 3)
-    counted = [0] * run
-    counted[0] = 1
-    # counted[r]: words so far that end with r times the letter A and never have `run` of it in a row
+    letters, n = "ABCDE"[: rng.randint(2, 4 + level // 3)], rng.randint(5 + level, 12 + 2 * level)
+    block = "".join(rng.choices(letters, k=rng.randint(2, 4)))
+    # The words so far, by their last letters: none of them contains the block.
+    counted = Counter({"": 1})
     for _ in range(n):
-        counted = [sum(counted) * (letters - 1), *counted[:-1]]
-    names = "ABCDE"[:letters]
+        longer: Counter[str] = Counter()
+        for end, count in counted.items():
+            for letter in letters:
+                if not (end + letter).endswith(block):
+                    longer[(end + letter)[1 - len(block) :]] += count
+        counted = longer
     text = say(
         rng,
         (
-            "How many words of length {n} over the letters {names} have no {run} letters A in a row?",
+            "How many words of {n} letters over the alphabet {names} do not contain the block {block}?",
             "Count the words of {n} letters, each of them {any}, in which the block {block} does not occur.",
+            ("A word of {n} letters is made of the letters {names}, each as often as you like. How many such words"
+            " avoid the consecutive letters {block}?"),
+            "In how many of the words of length {n} over {names} does {block} never stand in consecutive places?",
         ),
-        n=n, names=listed(names), run=run, any=" or ".join(names), block="A" * run,
+        n=n, names=listed(letters), block=block, any=listed(letters, "or"),
     )  # fmt: skip
-    return whole(text, f"{letters} {n} {run}", sum(counted))
+    return whole(text, f"{len(letters)} {n} {block}", counted.total())
 
 
 def _distribution(level: int, rng: Random) -> Item:
-    things, boxes = rng.randint(6 + 2 * level, 10 + 5 * level), rng.randint(3, 4 + level)
-    least, most = rng.randint(0, 1), things
+    things, boxes = rng.randint(12 + 2 * level, 45 + 2 * level), rng.randint(3, 7 + level // 2)
+    least, most = rng.randint(0, 2), things
     if level > 1:
         most = rng.randint(things // boxes + 1, things // 2 + 1)
     ways = [1] + [0] * things
@@ -130,63 +135,38 @@ def _distribution(level: int, rng: Random) -> Item:
     return whole(text, f"{things} {boxes} {least} {most}", ways[things])
 
 
-def _seats(level: int, rng: Random) -> Item:
-    n, k = rng.randint(5 + level, 7 + 2 * level), rng.randint(2, 2 + level // 2)
-    kind = rng.choice(("together", "apart", "ends", "order")[: 2 + level])
-    ways = {
-        "together": factorial(n - k + 1) * factorial(k),
-        "apart": factorial(n - k) * perm(n - k + 1, k),
-        "ends": (n - 2) * (n - 3) * factorial(n - 2) if n > 3 else 0,
-        "order": factorial(n) // factorial(k),
-    }[kind]
-    rule = {
-        "together": f"{k} of them, who are friends, sit next to each other",
-        "apart": f"no two of {k} rivals among them sit next to each other",
-        "ends": "Ada and Bo, who are among them, both sit at neither end",
-        "order": f"the {k} youngest sit in the order of their ages from left to right, not necessarily side by side",
-    }[kind]
-    text = say(
-        rng,
-        (
-            "{n} different people sit down in a row of {n} chairs. In how many ways can they do so if {rule}?",
-            "Count the orders of {n} different people in a row in which {rule}.",
-        ),
-        n=n, rule=rule,
-    )  # fmt: skip
-    return whole(text, f"{n} {kind} {'' if kind == 'ends' else k}", ways)
-
-
 def _sum_subsets(level: int, rng: Random) -> Item:
-    n = rng.randint(5 + level, 7 + 2 * level)
+    numbers = sorted(rng.sample(range(1, 20 + 5 * level), rng.randint(5 + level, 7 + 2 * level)))
     m = rng.randint(3, 4 + level)
     target = rng.randrange(m)
     counts = [1] + [0] * (m - 1)
-    for number in range(1, n + 1):
+    for number in numbers:
         counts = [counts[rest] + counts[(rest - number) % m] for rest in range(m)]
     text = say(
         rng,
         (
-            ("How many subsets of the set of the whole numbers from 1 to {n} have a sum that leaves the remainder"
-            " {target} when divided by {m}? The empty set, with the sum 0, counts."),
-            ("Count the subsets of the numbers 1, ..., {n}, the empty one with the sum 0 included, whose sum is"
-            " {target}"
-            " modulo {m}."),
+            ("How many subsets of the set of the numbers {numbers} have a sum that leaves the remainder {target} when"
+            " divided by {m}? The empty set, with the sum 0, counts."),
+            "Count the subsets of {{{set}}}, the empty one with the sum 0 included, whose sum is {target} modulo {m}.",
+            ("Some of the numbers {numbers} are added up, perhaps all, perhaps none, which gives 0. For how many"
+            " choices does the sum leave the remainder {target} when divided by {m}?"),
+            ("From {{{set}}}, any number of elements is chosen, none included. In how many ways is the sum congruent to"
+            " {target} modulo {m}?"),
         ),
-        n=n, m=m, target=target,
+        numbers=listed(numbers), set=", ".join(map(str, numbers)), m=m, target=target,
     )  # fmt: skip
-    return whole(text, f"{n} {m} {target}", counts[target])
+    return whole(text, f"{numbers} {m} {target}", counts[target])
 
 
 ARRANGEMENTS = mathematics(
     "arrangements",
-    1,
+    2,
     {
         "letters": _letters,
         "committees": _committee,
         "grid_paths": _paths,
         "words_without_a_block": _words,
         "balls_in_boxes": _distribution,
-        "seats": _seats,
         "subsets_by_sum": _sum_subsets,
     },
 )

@@ -7,7 +7,7 @@ from math import comb
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets.combinatorics.probability import sums_of_dice
+from curriculum.tasksets.combinatorics.probability import PROBABILITIES, sums_of_dice
 from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, worked
 
 
@@ -39,7 +39,7 @@ def _table(level: int, rng: Random) -> Item:
 
 def _game(level: int, rng: Random) -> Item:
     count, sides = 1 + (level + 1) // 2, rng.choice((4, 6, 8, 10))
-    ways, stake, prize = sums_of_dice(count, sides), rng.randint(1, 9 + 4 * level), rng.randint(10, 60 + 30 * level)
+    ways, stake, prize = sums_of_dice([sides] * count), rng.randint(1, 9 + 4 * level), rng.randint(10, 60 + 30 * level)
     low = rng.randint(count + 1, count * sides)
     value = Fraction(prize * sum(ways[low:]), sides**count) - stake
     dice = (
@@ -48,19 +48,19 @@ def _game(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            ("A game costs {stake} coins. One throws {dice} and gets {prize} coins if the sum is at least {low}, and"
+            ("A game costs {stake} coin{s}. One throws {dice} and gets {prize} coins if the sum is at least {low}, and"
             " nothing otherwise. What is the expected gain after the cost, in coins (negative for a loss)? {how}"),
-            ("For {stake} coins one may throw {dice}. A total of {low} or more pays {prize} coins, anything else"
+            ("For {stake} coin{s} one may throw {dice}. A total of {low} or more pays {prize} coins, anything else"
             " nothing."
             " Find the expected balance in coins, negative for a loss. {how}"),
         ),
-        stake=stake, dice=dice, prize=prize, low=low, how=EXACT,
+        stake=stake, s="s" * (stake > 1), dice=dice, prize=prize, low=low, how=EXACT,
     )  # fmt: skip
     return worked(text, f"{count} {sides} {stake} {prize} {low}", value)
 
 
 def _largest(level: int, rng: Random) -> Item:
-    n, k = rng.randint(6 + 3 * level, 12 + 8 * level), rng.randint(2, 3 + level)
+    n, k = rng.randint(8 + 3 * level, 75 + 8 * level), rng.randint(2, 5 + level)
     smallest, back = rng.random() < 0.5, level > 1 and rng.random() < 0.5
     if back:
         # The sum over t of the probability that the largest is at least t.
@@ -78,26 +78,26 @@ def _largest(level: int, rng: Random) -> Item:
             " average? {how}"),
         ),
         n=n, k=k, which="smallest" if smallest else "largest", how=EXACT,
-        way="each put back before the next" if back else "all different",
+        way="each put back before the next" if back else "all of them different",
     )  # fmt: skip
     return worked(text, f"{n} {k} {smallest} {back}", value)
 
 
 def _waiting(level: int, rng: Random) -> Item:
-    kinds = ("first", "several", "all", "run")[: 2 + level // 2]
-    kind, p = rng.choice(kinds), Fraction(rng.randint(1, 3 + level), 5 + 2 * level)
-    k = rng.randint(2, 3 + level)
+    p, k = rng.choice(PROBABILITIES), rng.randint(2, 20 + level)
+    kind = rng.choice(("several", "all", "run")[: 1 + (level + 1) // 2])
     if kind == "all":
-        sides = rng.randint(3, 4 + 2 * level)
-        what = f"A fair die with {sides} different faces is thrown until each face has come up at least once"
-        value, key = sum((Fraction(sides, left) for left in range(1, sides + 1)), Fraction()), f"all {sides}"
+        sides = rng.randint(4, 20 + 2 * level)
+        k = rng.randint(3, sides)
+        which = "each face has come up at least once" if k == sides else f"{k} different faces have come up"
+        what = f"A fair die with {sides} faces is thrown until {which}"
+        value, key = sum((Fraction(sides, left) for left in range(sides - k + 1, sides + 1)), Fraction()), f"{sides}"
     else:
-        end = {"first": "the first success", "several": f"the success number {k}", "run": f"{k} successes in a row"}[
-            kind
-        ]
+        k = k if kind == "several" else rng.randint(2, 5 + level)
+        end = f"success number {k} has occurred" if kind == "several" else f"{k} successes have come in a row"
         what = f"Independent trials succeed with the probability {p} each and go on until {end}"
-        value = {"first": 1 / p, "several": k / p, "run": sum((1 / p**at for at in range(1, k + 1)), Fraction())}[kind]
-        key = f"{kind} {p} {k if kind != 'first' else ''}"
+        value = k / p if kind == "several" else sum((1 / p**at for at in range(1, k + 1)), Fraction())
+        key = f"{p}"
     text = say(
         rng,
         (
@@ -106,48 +106,27 @@ def _waiting(level: int, rng: Random) -> Item:
         ),
         what=what, unit="throws" if kind == "all" else "trials", how=EXACT,
     )  # fmt: skip
-    return worked(text, key, value)
+    return worked(text, f"{kind} {key} {k}", value)
 
 
 def _indicators(level: int, rng: Random) -> Item:
-    n = rng.randint(5 + level, 9 + 4 * level)
+    n, p, sides = rng.randint(5 + level, 24 + 4 * level), rng.choice(PROBABILITIES), rng.randint(3, 20)
+    coins = f"A coin that shows heads with the probability {p} is thrown {n} times"
+    dice = f"A fair die with the faces 1 to {sides} is thrown {n} times"
     kinds = (
+        (f"{coins}. Count the pairs of consecutive throws that show the same side", (n - 1) * (p * p + (1 - p) ** 2)),
         (
-            (
-                f"{n} fair coins lie in a row and are all thrown at once. Count the neighbouring pairs that show the"
-                f" same side"
-            ),
-            Fraction(n - 1, 2),
+            f"{dice}. Count the pairs of throws, consecutive or not, that show the same face",
+            Fraction(n * (n - 1), 2 * sides),
         ),
         (
-            (
-                f"The numbers 1 to {n} are put into a random order. Count the places at which a number is followed by a"
-                " smaller one"
-            ),
-            Fraction(n - 1, 2),
+            f"{coins}. Count the runs, that is the longest blocks of consecutive equal sides",
+            1 + 2 * (n - 1) * p * (1 - p),
         ),
-        (
-            (
-                f"The numbers 1 to {n} are put into a random order. Count the numbers that are larger than all before"
-                " them; the first one counts"
-            ),
-            sum((Fraction(1, at) for at in range(1, n + 1)), Fraction()),
-        ),
-        (
-            f"A fair die with the faces 1 to {n} is thrown {n} times. Count the faces that never come up",
-            n * Fraction(n - 1, n) ** n,
-        ),
-        (
-            (
-                f"The numbers 1 to {n} are put into a random order. Count the pairs of numbers of which the larger one"
-                " comes first"
-            ),
-            Fraction(n * (n - 1), 4),
-        ),
-        (f"{n} fair coins are thrown. Take the square of the number of heads", Fraction(n * (n + 1), 4)),
+        (f"{coins}. Take the square of the number of heads", n * p * (1 - p) + (n * p) ** 2),
+        (f"{dice}. Count the faces that never come up", sides * Fraction(sides - 1, sides) ** n),
     )
-    at = rng.randrange(min(level, 3), 3 + (level + 1) // 2 + (level > 2))
-    what, value = kinds[min(at, len(kinds) - 1)]
+    what, value = kinds[rng.randrange(2 + (level + 1) // 2 + (level > 3))]
     text = say(
         rng, ("{w}. What is the expected result? {how}", "{w}. What comes out on average? {how}"), w=what, how=EXACT
     )
@@ -185,7 +164,7 @@ def _scaled(level: int, rng: Random) -> Item:
 
 
 def _hypergeometric(level: int, rng: Random) -> Item:
-    total = rng.randint(8 + 2 * level, 14 + 6 * level)
+    total = rng.randint(10 + 2 * level, 24 + 6 * level)
     good, drawn = rng.randint(2, total - 2), rng.randint(2, total - 2)
     mean, variance = _moments(
         [
@@ -210,7 +189,7 @@ def _hypergeometric(level: int, rng: Random) -> Item:
 
 EXPECTED_VALUES = mathematics(
     "expected_values",
-    1,
+    2,
     {
         "distributions": _table,
         "fair_games": _game,

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from math import comb
+from math import comb, prod
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets.statements import mathematics, say, worked
+from curriculum.tasksets.statements import listed, mathematics, say, worked
 
 HOW = "Give the probability as an exact fraction."
 NULLS = ("0", "1", "1/2")
+COUNTS = ("no", "one", "two", "three", "four")
 
 
-def sums_of_dice(count: int, sides: int) -> list[int]:
-    """Counts, for each sum from 0 on, the throws of `count` dice that have it."""
+PROBABILITIES = sorted({Fraction(a, b) for b in range(2, 10) for a in range(1, b)})
+
+
+def sums_of_dice(dice: Sequence[int]) -> list[int]:
+    """Counts, for each sum from 0 on, the throws of dice with these numbers of sides that have it."""
     ways = [1]
-    for _ in range(count):
+    for sides in dice:
         ways = [
             sum(ways[total - each] for each in range(1, sides + 1) if 0 <= total - each < len(ways))
             for total in range(len(ways) + sides)
@@ -25,31 +30,30 @@ def sums_of_dice(count: int, sides: int) -> list[int]:
 
 
 def _dice(level: int, rng: Random) -> Item:
-    count, sides = 2 + level // 2, rng.choice((4, 6, 8, 10, 12)[: 3 + level // 2])
-    ways = sums_of_dice(count, sides)
+    dice = sorted(rng.choices((4, 6, 8, 10, 12, 20), k=2 + level // 2))
+    ways = sums_of_dice(dice)
     kind = rng.choice(("exactly", "at least", "divisible by")[: 2 + (level > 0)])
-    number = rng.randint(3, 6 + level) if kind == "divisible by" else rng.randint(count + 1, count * sides - 1)
+    number = rng.randint(3, 6 + level) if kind == "divisible by" else rng.randint(len(dice) + 1, sum(dice) - 1)
     good = {"exactly": ways[number], "at least": sum(ways[number:]), "divisible by": sum(ways[::number])}[kind]
     text = say(
         rng,
         (
-            ("{count} fair dice with the faces 1 to {sides} are thrown. What is the probability that their sum is"
-            " {rule}?"
-            " {how}"),
-            ("Someone throws {count} fair {sides}-sided dice, numbered from 1. How likely is a sum that is"
+            ("Fair dice with {sides} sides, numbered from 1, are thrown. What is the probability that their sum is"
+            " {rule}? {how}"),
+            ("Someone throws {count} fair dice, with {sides} sides, numbered from 1. How likely is a sum that is"
             " {rule}? {how}"),
         ),
-        count=count, sides=sides, rule=f"{kind} {number}", how=HOW,
+        count=COUNTS[len(dice)], sides=listed(dice), rule=f"{kind} {number}", how=HOW,
     )  # fmt: skip
-    return worked(text, f"{count} {sides} {kind} {number}", Fraction(good, sides**count))
+    return worked(text, f"{dice} {kind} {number}", Fraction(good, prod(dice)))
 
 
 def _urn(level: int, rng: Random) -> Item:
     colours = ("red", "blue", "green")[: 2 if level < 2 else 3]
-    counts = [rng.randint(2, 5 + 2 * level) for _ in colours]
-    drawn = [rng.randint(1, min(count, 1 + (level + 1) // 2)) for count in counts]
+    counts = [rng.randint(3, 14 + 2 * level) for _ in colours]
+    drawn = [rng.randint(1, min(count, 2 + level // 2)) for count in counts]
     total, size = sum(counts), sum(drawn)
-    back = level > 0 and rng.random() < 0.5
+    back = rng.random() < 0.5
     if back:
         value, left = Fraction(1), size
         for count, take in zip(counts, drawn, strict=True):
@@ -60,15 +64,15 @@ def _urn(level: int, rng: Random) -> Item:
         for count, take in zip(counts, drawn, strict=True):
             good *= comb(count, take)
         value = Fraction(good, comb(total, size))
-    have = ", ".join(f"{count} {colour}" for count, colour in zip(counts, colours, strict=True))
-    want = ", ".join(f"{take} {colour}" for take, colour in zip(drawn, colours, strict=True))
+    have = listed([f"{count} {colour}" for count, colour in zip(counts, colours, strict=True)])
+    want = listed([f"{take} {colour}" for take, colour in zip(drawn, colours, strict=True)])
     text = say(
         rng,
         (
-            ("An urn holds these balls: {have}. {size} of them are drawn at random, {way}. What is the probability of"
-            " drawing exactly {want}, in any order? {how}"),
-            ("From a bag with the balls {have} one draws {size} times at random, {way}. How likely is it to get exactly"
-            " {want}, in any order? {how}"),
+            ("An urn holds {have} balls. From it {size} balls are drawn at random, {way}. What is the probability of"
+            " drawing exactly {want} balls, in any order? {how}"),
+            ("From a bag with {have} balls, one draws {size} balls at random, {way}. How likely is it to get exactly"
+            " {want} balls, in any order? {how}"),
         ),
         have=have, size=size, want=want, how=HOW,
         way="each put back before the next is drawn" if back else "one after the other, without putting any back",
@@ -77,8 +81,8 @@ def _urn(level: int, rng: Random) -> Item:
 
 
 def _coins(level: int, rng: Random) -> Item:
-    n = rng.randint(4 + level, 6 + 2 * level)
-    heads = Fraction(1, 2) if level < 2 else Fraction(rng.randint(1, 3), rng.randint(4, 5))
+    n = rng.randint(4 + level, 8 + 2 * level)
+    heads = rng.choice(PROBABILITIES)
     low = rng.randint(1, n - 2)
     high = rng.choice((low, n)) if level < 3 else rng.randint(low, n - 1)
     value = sum((comb(n, k) * heads**k * (1 - heads) ** (n - k) for k in range(low, high + 1)), Fraction())
@@ -87,10 +91,11 @@ def _coins(level: int, rng: Random) -> Item:
         rng,
         (
             ("A coin shows heads with the probability {p}. It is thrown {n} times, independently. What is the"
-            " probability of {rule} heads? {how}"),
-            "Each of {n} independent trials succeeds with the probability {p}. How likely are {rule} successes? {how}",
+            " probability that heads comes up {rule} time{s}? {how}"),
+            ("Each of {n} independent trials succeeds with the probability {p}. What is the probability of {rule}"
+            " success{es}? {how}"),
         ),
-        p=heads, n=n, rule=rule, how=HOW,
+        p=heads, n=n, rule=rule, how=HOW, s="s" * (rule[-2:] != " 1"), es="es" * (rule[-2:] != " 1"),
     )  # fmt: skip
     return worked(text, f"{n} {heads} {low} {high}", value)
 
@@ -123,27 +128,28 @@ def _causes(level: int, rng: Random) -> Item:
 
 
 def _runs(level: int, rng: Random) -> Item:
-    n, run = rng.randint(4 + level, 6 + 3 * level), rng.randint(2, 2 + (level > 0) + (level > 2))
-    without = [1] + [0] * (run - 1)
+    n, run, heads = rng.randint(4 + level, 12 + 2 * level), rng.randint(2, 3 + level // 2), rng.choice(PROBABILITIES)
+    # The probability of no such run so far, by the number of heads since the last tails.
+    without = [Fraction(1)] + [Fraction(0)] * (run - 1)
     for _ in range(n):
-        without = [sum(without), *without[:-1]]
+        without = [sum(without) * (1 - heads), *(one * heads for one in without[:-1])]
     text = say(
         rng,
         (
-            ("A fair coin is thrown {n} times. What is the probability that heads comes up at least {run} times"
-            " in a row"
-            " somewhere? {how}"),
-            "How likely is it that {n} throws of a fair coin contain a run of {run} or more consecutive heads? {how}",
+            ("A coin shows heads with the probability {p}. It is thrown {n} times. What is the probability that heads"
+            " comes up at least {run} times in a row somewhere? {how}"),
+            ("Each of {n} independent trials succeeds with the probability {p}. How likely is a run of {run} or more"
+            " consecutive successes? {how}"),
         ),
-        n=n, run=run, how=HOW,
+        n=n, run=run, p=heads, how=HOW,
     )  # fmt: skip
-    return worked(text, f"{n} {run}", 1 - Fraction(sum(without), 2**n))
+    return worked(text, f"{n} {run} {heads}", 1 - sum(without, Fraction(0)))
 
 
 def _ruin(level: int, rng: Random) -> Item:
     end = rng.randint(4 + level, 8 + 2 * level)
     start = rng.randint(1, end - 1)
-    up = Fraction(1, 2) if level == 0 else Fraction(rng.randint(1, 2 + level), 5 + level)
+    up = rng.choice(PROBABILITIES)
     odds = (1 - up) / up
     value = Fraction(start, end) if odds == 1 else (1 - odds**start) / (1 - odds**end)
     text = say(
@@ -161,7 +167,7 @@ def _ruin(level: int, rng: Random) -> Item:
 
 PROBABILITY = mathematics(
     "probability",
-    1,
+    2,
     {
         "sums_of_dice": _dice,
         "urns": _urn,

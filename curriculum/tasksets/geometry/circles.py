@@ -78,8 +78,8 @@ def _chord(level: int, rng: Random) -> Item:
 
 
 def _secants(level: int, rng: Random) -> Item:
-    a, b = rng.randint(2, 9 + 4 * level), rng.randint(2, 9 + 4 * level)
-    c = rng.randint(2, 9 + 4 * level)
+    a, b = rng.randint(2, 16 + 4 * level), rng.randint(2, 16 + 4 * level)
+    c = rng.randint(2, 16 + 4 * level)
     outside = level > 1 and rng.random() < 0.6
     if outside:
         # PA * PB = PC * PD with A nearer to P than B, and C than D.
@@ -114,7 +114,7 @@ def _secants(level: int, rng: Random) -> Item:
 
 
 def _sector(level: int, rng: Random) -> Item:
-    radius = Fraction(rng.randint(2, 9 + 5 * level), 1 if level < 2 else rng.choice((1, 2)))
+    radius = Fraction(rng.randint(2, 60 + 5 * level), 1 if level < 2 else rng.choice((1, 2)))
     angle = rng.choice((30, 45, 60, 90, 120, 150, 210, 240, 300) if level < 3 else (12, 36, 40, 72, 75, 100, 165, 220))
     share = Fraction(angle, 360)
     kinds = (
@@ -132,7 +132,7 @@ def _sector(level: int, rng: Random) -> Item:
         ),
         r=radius, angle=angle, what=what, how="Give it exactly, with pi.",
     )  # fmt: skip
-    return worked(text, f"{what} {radius} {angle}", f"({factor})*pi{f' + {more}' if more else ''}")
+    return worked(text, f"{what} {radius} {angle}", f"{linear((factor,), ('pi',))}{f' + {more}' if more else ''}")
 
 
 def _through(level: int, rng: Random) -> Item:
@@ -164,7 +164,7 @@ def _through(level: int, rng: Random) -> Item:
 
 CIRCLES = mathematics(
     "circles",
-    1,
+    2,
     {
         "centres_and_radii": _centre,
         "tangent_lengths": _tangent,

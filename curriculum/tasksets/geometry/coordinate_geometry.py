@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import isqrt
+from math import gcd, isqrt
 from random import Random
 
 from curriculum.contract.topics import Item
 from curriculum.tasksets.algebra.polynomial_roots import surd
-from curriculum.tasksets.exact_arithmetic import linear
+from curriculum.tasksets.exact_arithmetic import linear, surd_text
 from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, worked
 
 Point = tuple[Fraction, ...]
@@ -35,7 +35,7 @@ def _distance(level: int, rng: Random) -> Item:
     if square == 0:
         return _distance(level, rng)
     outside, inside = surd(square)
-    answer = str(outside) if inside == 1 else f"{outside}*sqrt({inside})"
+    answer = surd_text(outside, inside)
     text = say(
         rng,
         (
@@ -52,6 +52,7 @@ def _division(level: int, rng: Random) -> Item:
     if a == b:
         return _division(level, rng)
     m, n = (1, 1) if level == 0 else (rng.randint(1, 3 + level), rng.randint(1, 3 + level))
+    m, n = m // gcd(m, n), n // gcd(m, n)
     at = tuple(x + Fraction(m, m + n) * (y - x) for x, y in zip(a, b, strict=True))
     text = say(
         rng,
@@ -157,7 +158,7 @@ def _line_distance(level: int, rng: Random) -> Item:
 
 COORDINATE_GEOMETRY = mathematics(
     "coordinate_geometry",
-    1,
+    2,
     {
         "distances": _distance,
         "divided_segments": _division,

@@ -140,7 +140,7 @@ def _area(level: int, rng: Random) -> Item:
 
 
 def _lattice(level: int, rng: Random) -> Item:
-    limit = 5 + 5 * level
+    limit = 8 + 5 * level
     points = [(rng.randint(-limit, limit), rng.randint(-limit, limit)) for _ in range(3)]
     sides = list(zip(points, [*points[1:], points[0]], strict=True))
     twice = abs(sum(a * d - b * c for (a, b), (c, d) in sides))
@@ -148,7 +148,7 @@ def _lattice(level: int, rng: Random) -> Item:
         return _lattice(level, rng)
     edge = sum(gcd(c - a, d - b) for (a, b), (c, d) in sides)
     inner = (twice - edge + 2) // 2  # Pick's theorem
-    kind = rng.choice(("inside", "edge", "both")[: 2 + (level > 0)])
+    kind = rng.choice(("inside", "both"))
     text = say(
         rng,
         (
@@ -156,14 +156,14 @@ def _lattice(level: int, rng: Random) -> Item:
             "Count the points (x, y), x and y whole numbers, that lie {where} the triangle with the corners {points}.",
         ),
         points=listed(points),
-        where={"inside": "strictly inside", "edge": "on the boundary of", "both": "inside or on the boundary of"}[kind],
+        where={"inside": "strictly inside", "both": "inside or on the boundary of"}[kind],
     )  # fmt: skip
-    return whole(text, f"{sorted(points)} {kind}", {"inside": inner, "edge": edge, "both": inner + edge}[kind])
+    return whole(text, f"{sorted(points)} {kind}", inner + edge if kind == "both" else inner)
 
 
 TRANSFORMATIONS = mathematics(
     "transformations",
-    1,
+    2,
     {
         "chains_of_movements": _chain,
         "movements_undone": _backwards,

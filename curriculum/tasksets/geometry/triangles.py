@@ -8,7 +8,8 @@ from random import Random
 
 from curriculum.contract.topics import Item
 from curriculum.tasksets.algebra.polynomial_roots import surd
-from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, worked
+from curriculum.tasksets.exact_arithmetic import surd_text
+from curriculum.tasksets.statements import EXACT, mathematics, say, worked
 
 ROOT = "Give it exactly, with a square root where needed, not as a decimal."
 COSINES = {
@@ -21,12 +22,12 @@ def root(square: Fraction) -> str:
     """Returns the square root of a positive rational number, exactly: `(3/2)*sqrt(5)`."""
     outside, inside = surd(square.numerator * square.denominator)
     factor = Fraction(outside, square.denominator)
-    return str(factor) if inside == 1 else f"({factor})*sqrt({inside})"
+    return surd_text(factor, inside)
 
 
 def _sides(level: int, rng: Random) -> tuple[int, int, int]:
     while True:
-        a, b, c = sorted(rng.randint(2 + level, 9 + 5 * level) for _ in range(3))
+        a, b, c = sorted(rng.randint(2 + level, 22 + 4 * level) for _ in range(3))
         if a + b > c:
             return a, b, c
 
@@ -77,7 +78,7 @@ def _cosine_rule(level: int, rng: Random) -> Item:
 
 
 def _third_side(level: int, rng: Random) -> Item:
-    b, c = sorted((rng.randint(2, 9 + 4 * level), rng.randint(2, 9 + 4 * level)))
+    b, c = sorted((rng.randint(2, 22 + 4 * level), rng.randint(2, 22 + 4 * level)))
     angle = rng.choice((60, 90, 120) if level < 2 else (30, 45, 60, 120, 135, 150))
     sign, under = COSINES[angle]
     # b^2 + c^2 - 2 b c cos(angle)
@@ -87,7 +88,7 @@ def _third_side(level: int, rng: Random) -> Item:
         squared = rng.random() < 0.3
         answer = str(rest + product if sign else rest) if squared else answer
     else:
-        squared, answer = True, f"{rest} + ({product})*sqrt({under})"
+        squared, answer = True, surd_text(Fraction(product), under, rest)
     text = say(
         rng,
         (
@@ -125,9 +126,9 @@ def _medians(level: int, rng: Random) -> Item:
 
 
 def _right(level: int, rng: Random) -> Item:
-    m = rng.randint(2, 3 + level)
+    m = rng.randint(2, 6 + level)
     n = rng.randint(1, m - 1)
-    scale = Fraction(rng.randint(1, 2 + level), 1 if level < 3 else rng.choice((1, 2, 3)))
+    scale = Fraction(rng.randint(1, 15 + level), 1 if level < 3 else rng.choice((1, 2, 3)))
     a, b, c = ((m * m - n * n) * scale, 2 * m * n * scale, (m * m + n * n) * scale)
     if rng.random() < 0.5:
         a, b = b, a
@@ -145,8 +146,8 @@ def _right(level: int, rng: Random) -> Item:
     text = say(
         rng,
         (
-            "A right triangle has {given}. How large is {what}? {how}",
-            "Of a right triangle one knows {given}. What is {what}? {how}",
+            "A right triangle has {given}. Find {what}. {how}",
+            "In a right triangle with {given}, what is {what}? {how}",
         ),
         given=given.format(*numbers), what=what, how=EXACT,
     )  # fmt: skip
@@ -159,7 +160,7 @@ def _similar(level: int, rng: Random) -> Item:
     m = rng.randint(1, n - 1)
     if gcd(m, n) != 1:
         return _similar(level, rng)
-    ratio, unit = Fraction(m, n), abs(nonzero(rng, 4 + 3 * level))
+    ratio, unit = Fraction(m, n), rng.randint(1, 15 + 3 * level)
     bc, area = unit * rng.randint(2, 9), unit * rng.randint(2, 30)
     kinds = (
         (f"BC = {bc}", "the length of DE", bc * ratio),
@@ -186,7 +187,7 @@ def _similar(level: int, rng: Random) -> Item:
 
 TRIANGLES = mathematics(
     "triangles",
-    1,
+    2,
     {
         "areas_and_radii": _radii,
         "cosines": _cosine_rule,

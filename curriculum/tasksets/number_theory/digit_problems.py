@@ -9,11 +9,11 @@ from random import Random
 from curriculum.contract.topics import Item
 from curriculum.tasksets.statements import mathematics, say, whole
 
-ENDS = (99, 400, 2_000, 20_000, 500_000)
+ENDS = (299, 999, 4_000, 30_000, 500_000)
 
 
 def _zeros(level: int, rng: Random) -> Item:
-    n = rng.randint((10, 40, 150, 600, 3_000)[level], (40, 150, 600, 3_000, 90_000)[level])
+    n = rng.randint((30, 200, 600, 2_000, 6_000)[level], (600, 900, 2_000, 6_000, 90_000)[level])
     count, power = 0, 5
     while power <= n:
         count, power = count + n // power, power * 5
@@ -72,7 +72,7 @@ def below(end: int, total: int) -> int:
 
 
 def _digit_sums(level: int, rng: Random) -> Item:
-    end, total = rng.randint(ENDS[level] // 2, ENDS[level]), rng.randint(3, 7 + 3 * level)
+    end, total = rng.randint(ENDS[level] // 2, ENDS[level]), rng.randint(3, 12 + 3 * level)
     text = say(
         rng,
         (
@@ -85,10 +85,10 @@ def _digit_sums(level: int, rng: Random) -> Item:
 
 
 def _length(level: int, rng: Random) -> Item:
-    a = rng.randint(2, (9, 19, 49, 99, 199)[level])
+    a = 10
     while isqrt(a) ** 2 == a or a in (8, 27, 32, 125, 128) or a % 10 == 0:
-        a = rng.randint(2, (9, 19, 49, 99, 199)[level])
-    b = rng.randint((5, 10, 20, 40, 80)[level], (15, 25, 50, 100, 250)[level])
+        a = rng.randint(2, (19, 29, 49, 99, 199)[level])
+    b = rng.randint((5, 10, 20, 40, 80)[level], (60, 80, 120, 200, 250)[level])
     text = say(
         rng,
         ("How many digits does {a}^{b} have in base ten?", "How long is the decimal numeral of {a} to the power {b}?"),
@@ -122,8 +122,8 @@ def _palindromes(level: int, rng: Random) -> Item:
 
 
 def _blocks(level: int, rng: Random) -> Item:
-    block = rng.randint(12, (19, 99, 999, 9_999, 99_999)[level])
-    times, m = rng.randint(4, 10 * 4**level), rng.randint(7, (13, 19, 37, 99, 999)[level])
+    block = rng.randint(12, (99, 199, 999, 9_999, 99_999)[level])
+    times, m = rng.randint(4, 10 * 4**level), rng.randint(11, (37, 37, 59, 99, 999)[level])
     rest, shift = 0, 10 ** len(str(block))
     for _ in range(times):
         rest = (rest * shift + block) % m
@@ -143,7 +143,7 @@ def _blocks(level: int, rng: Random) -> Item:
 
 DIGIT_PROBLEMS = mathematics(
     "digit_problems",
-    1,
+    2,
     {
         "zeros_of_a_factorial": _zeros,
         "digit_occurrences": _occurrences,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import gcd, isqrt
+from math import gcd, isqrt, prod
 from random import Random
 
 from curriculum.contract.topics import Item
@@ -18,8 +18,8 @@ def _coprime_pair(low: int, high: int, rng: Random) -> tuple[int, int]:
 
 
 def _coins(level: int, rng: Random) -> Item:
-    values = sorted(rng.sample(range(2, 9 + 2 * level), 2 if level == 0 else 3 if level < 4 else 4))
-    total = rng.randint(20 + 20 * level, 40 + 40 * level)
+    values = sorted(rng.sample(range(2, 12 + 2 * level), 3 if level < 4 else 4))
+    total = rng.randint(30 + 20 * level, 90 + 40 * level)
     ways = [1] + [0] * total
     for value in values:
         for amount in range(value, total + 1):
@@ -38,7 +38,7 @@ def _coins(level: int, rng: Random) -> Item:
 
 
 def _unpayable(level: int, rng: Random) -> Item:
-    a, b = _coprime_pair((2, 5, 8, 15, 30)[level], (9, 14, 25, 60, 150)[level], rng)
+    a, b = _coprime_pair((3, 10, 20, 30, 50)[level], (34, 50, 65, 90, 150)[level], rng)
     count = rng.random() < 0.5
     text = say(
         rng,
@@ -74,66 +74,71 @@ def _least(level: int, rng: Random) -> Item:
 
 
 def _two_squares(level: int, rng: Random) -> Item:
-    n = 1
-    primes = rng.choices((5, 13, 17, 29, 37, 41), k=2 + level // 2)
-    for prime in primes:
-        n *= prime
-    n *= rng.choice((1, 2, 4, 9)[: 2 + level // 2])
-    count = sum(1 for x in range(isqrt(n) + 1) if isqrt(n - x * x) ** 2 == n - x * x)
-    everywhere = rng.random() < 0.5
-    solutions = sum(
-        (1 if x == 0 else 2) * (1 if x * x == n else 2)
-        for x in range(isqrt(n) + 1)
-        if isqrt(n - x * x) ** 2 == n - x * x
-    )
+    # A product of such primes has several solutions; how many is quickly guessed, so a certain one is asked for.
+    primes = (5, 13, 17, 29, 37, 41, 53, 61, 73, 89, 97)[: 11 if level < 2 else 8 if level < 4 else 6]
+    n = prod(rng.choices(primes, k=2 + level // 2)) * rng.choice((1, 2, 4, 9, 18, 25))
+    larger = [x for x in range(isqrt(n // 2), isqrt(n) + 1) if 2 * x * x >= n and isqrt(n - x * x) ** 2 == n - x * x]
+    largest = rng.random() < 0.5
     text = say(
         rng,
         (
-            ("How many pairs (x, y) of {what} whole numbers satisfy x^2 + y^2 = {n}? Pairs in another order count"
-            " separately."),
-            ("Count the solutions (x, y) of x^2 + y^2 = {n} in {what} whole numbers; (a, b) and (b, a) are different"
-            " when a and b are."),
+            "Whole numbers x >= y >= 0 satisfy x^2 + y^2 = {n}. What is the {which} possible x?",
+            "Write {n} as x^2 + y^2 with whole numbers x >= y >= 0 and the {which} x that is possible. What is x?",
+            "Among all whole x and y with x >= y >= 0 and x^2 + y^2 = {n}, which x is the {which}?",
+            "A point with whole coordinates x >= y >= 0 lies on the circle x^2 + y^2 = {n}. Find its {which} x.",
         ),
-        what="arbitrary (positive, negative or zero)" if everywhere else "non-negative", n=n,
+        which="largest" if largest else "smallest", n=n,
     )  # fmt: skip
-    return whole(text, f"{n} {everywhere}", solutions if everywhere else count)
+    return whole(text, f"{n} {largest}", larger[-1] if largest else larger[0])
 
 
 def _products(level: int, rng: Random) -> Item:
     a, b = rng.randint(2, 4 + 2 * level), rng.randint(2, 4 + 2 * level)
-    n = rng.choice((12, 18, 20, 24, 30, 36, 48, 60, 72)) * rng.choice((1, 2, 5, 7, 6, 10, 14)[: 2 + level])
-    count = sum(1 for d in divisors(n) if d > a and n // d > b)
+    n = rng.choice((6, 12, 24)) * rng.randint(4, 30 * (1 + level))
+    # (x + a)(y + b) = n
+    solutions = [(d - a, n // d - b) for d in divisors(n) if d > a and n // d > b]
+    if len(solutions) < 2:
+        return _products(level, rng)
+    what, answer = rng.choice(
+        (
+            ("How many solutions (x, y) are there?", len(solutions)),
+            ("What is the largest possible x?", max(x for x, _ in solutions)),
+            ("What is the smallest possible value of x + y?", min(x + y for x, y in solutions)),
+        )
+    )
     text = say(
         rng,
         (
-            "How many pairs (x, y) of positive whole numbers satisfy xy + {b}x + {a}y = {c}?",
-            "Count the solutions of xy + {b}x + {a}y = {c} in whole numbers x, y >= 1.",
+            "Positive whole numbers x and y satisfy xy + {b}x + {a}y = {c}. {what}",
+            "The equation xy + {b}x + {a}y = {c} is to be solved in whole numbers x, y >= 1. {what}",
         ),
-        a=a, b=b, c=n - a * b,
+        a=a, b=b, c=n - a * b, what=what,
     )  # fmt: skip
-    return whole(text, f"{b} {a} {n - a * b}", count)
+    return whole(text, f"{b} {a} {n - a * b} {what}", answer)
 
 
 def _squares_apart(level: int, rng: Random) -> Item:
-    n = rng.choice((15, 21, 24, 40, 45, 48)) * rng.choice((1, 3, 4, 5, 8, 7, 9, 12, 16, 20)[: 3 + 2 * level])
-    n *= rng.choice((1, 3, 5, 11)) if level > 1 else 1
-    pairs = [(d, n // d) for d in divisors(n) if d * d < n and (d + n // d) % 2 == 0]
+    d = rng.randint(3, 30 + 10 * level)
+    n = d * (d + 2 * rng.randint(1, 30 * (1 + level)))
+    found = [(d + n // d) // 2 for d in divisors(n) if d * d < n and (d + n // d) % 2 == 0]
+    if len(found) < 2:
+        return _squares_apart(level, rng)
     largest = rng.random() < 0.5
-    answer = max((d + e) // 2 for d, e in pairs) if largest else len(pairs)
+    answer = max(found) if largest else min(found)
     text = say(
         rng,
         (
             "Positive whole numbers x and y satisfy x^2 - y^2 = {n}. {what}",
             "The equation x^2 - y^2 = {n} is to be solved in whole numbers x, y >= 1. {what}",
         ),
-        n=n, what="What is the largest possible x?" if largest else "How many solutions (x, y) are there?",
+        n=n, what=f"What is the {'largest' if largest else 'smallest'} possible x?",
     )  # fmt: skip
     return whole(text, f"{n} {largest}", answer)
 
 
 DIOPHANTINE_EQUATIONS = mathematics(
     "diophantine_equations",
-    1,
+    2,
     {
         "coin_combinations": _coins,
         "impossible_amounts": _unpayable,

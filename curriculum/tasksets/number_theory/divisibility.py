@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from math import gcd, lcm, prod
+from math import gcd, lcm
 from random import Random
 
 from curriculum.contract.topics import Item
 from curriculum.tasksets.exact_arithmetic import divisors, factors, totient
 from curriculum.tasksets.statements import listed, mathematics, say, whole
 
-SIZES = ((20, 99), (100, 499), (500, 2_000), (2_001, 9_999), (10_000, 99_999))
-TRIED = 6
-"""Candidates per question, so that the number of divisors is hard to guess."""
+SIZES = ((30, 699), (700, 1_999), (2_000, 5_999), (6_000, 19_999), (20_000, 99_999), (100_000, 299_999))
+TRIED, LEAST_DIVISORS = 6, 6
+"""Candidates per question, so that the number of divisors is hard to guess, and the fewest divisors of one."""
 
 
-def _smooth(level: int, rng: Random, more: int = 0) -> int:
-    """Draws a number with several small prime factors, up to `more` extra ones if there is room."""
-    low, high = SIZES[level]
+def _rich(level: int, rng: Random) -> int:
+    """Draws a number with at least six divisors, half of the time a multiple of 2, 6 or 12."""
     while True:
-        number = prod(rng.choices((2, 2, 2, 3, 3, 5, 7, 11, 13), k=2 + level + more))
-        if low // 2 <= number <= 2 * high:
+        step = rng.choice((1, 1, 1, 2, 6, 12))
+        number = rng.randint(*SIZES[level]) // step * step
+        if len(divisors(number)) >= LEAST_DIVISORS:
             return number
 
 
@@ -44,7 +44,7 @@ def _common_divisor(level: int, rng: Random) -> Item:
 
 
 def _common_multiple(level: int, rng: Random) -> Item:
-    asked = rng.sample(range(4, 15 + 12 * level), 2 + (level + 1) // 2)
+    asked = rng.sample(range(4, 40 + 12 * level), 2 + (level + 1) // 2)
     text = say(
         rng,
         (
@@ -62,7 +62,7 @@ def _common_multiple(level: int, rng: Random) -> Item:
 
 
 def _count(level: int, rng: Random) -> Item:
-    numbers = (_smooth(level, rng, rng.randrange(4)) for _ in range(TRIED))
+    numbers = (_rich(level + 1, rng) for _ in range(TRIED))
     by_count = {len(divisors(number)): number for number in numbers}
     n = by_count[rng.choice(sorted(by_count))]  # most numbers of a size have as many divisors as the others
     text = say(
@@ -78,7 +78,7 @@ def _count(level: int, rng: Random) -> Item:
 
 
 def _some(level: int, rng: Random) -> Item:
-    n = _smooth(level, rng)
+    n = _rich(level, rng)
     among = divisors(n)
     sort = rng.choice(("odd", "even", "above", "multiples"))
     d = {"odd": 2, "even": 2, "above": rng.randint(3, n // 3), "multiples": rng.choice([*factors(n)])}[sort]
@@ -88,7 +88,12 @@ def _some(level: int, rng: Random) -> Item:
         "above": [one for one in among if one > d],
         "multiples": [one for one in among if one % d == 0],
     }[sort]
-    words = {"odd": "odd", "even": "even", "above": f"greater than {d}", "multiples": f"divisible by {d}"}[sort]
+    words = {
+        "odd": "odd",
+        "even": "even",
+        "above": f"greater than {d}",
+        "multiples": f"divisible by {d}" if d > 2 else "even",
+    }[sort]
     text = say(
         rng,
         (
@@ -117,6 +122,8 @@ def _coprime(level: int, rng: Random) -> Item:
 
 def _multiples(level: int, rng: Random) -> Item:
     steps = sorted(rng.sample(range(3, 20 + 4 * level), 2 if level < 3 else 3))
+    if any(b % a == 0 for at, b in enumerate(steps) for a in steps[:at]):
+        return _multiples(level, rng)  # one of them would make no difference
     low = rng.randint(1, 50 * 4**level)
     high: int = low + rng.randint(60, 100) * 4**level
     exactly = level >= 2 and rng.random() < 0.5
@@ -142,7 +149,7 @@ def _multiples(level: int, rng: Random) -> Item:
 
 DIVISIBILITY = mathematics(
     "divisibility",
-    2,
+    3,
     {
         "common_divisor": _common_divisor,
         "common_multiple": _common_multiple,

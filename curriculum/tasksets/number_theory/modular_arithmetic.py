@@ -9,8 +9,8 @@ from curriculum.contract.topics import Item
 from curriculum.tasksets.exact_arithmetic import primes_between, remainders
 from curriculum.tasksets.statements import listed, mathematics, say, whole
 
-MODULI = ((7, 29), (30, 99), (100, 499), (500, 2_999), (3_000, 19_999))
-PRIMES = ((7, 29), (30, 70), (71, 150), (151, 400), (401, 900))
+MODULI = ((20, 60), (61, 199), (200, 999), (1_000, 4_999), (5_000, 29_999))
+PRIMES = ((31, 113), (114, 199), (200, 400), (401, 900), (901, 1_500))
 
 
 def _coprime(rng: Random, modulus: int) -> int:
@@ -71,7 +71,7 @@ def _chinese(level: int, rng: Random) -> Item:
     count = (2, 2, 3, 3, 4)[level]
     moduli: list[int] = []
     while len(moduli) < count:
-        one = rng.randint(3, (9, 20, 20, 40, 60)[level])
+        one = rng.randint(3, (14, 24, 24, 40, 60)[level])
         if all(gcd(one, other) == 1 for other in moduli):
             moduli.append(one)
     pairs = [(rng.randrange(one), one) for one in moduli]
@@ -122,7 +122,7 @@ def _square_root(level: int, rng: Random) -> Item:
 
 MODULAR_ARITHMETIC = mathematics(
     "modular_arithmetic",
-    1,
+    2,
     {
         "modular_inverse": _inverse,
         "modular_power": _power,

@@ -8,7 +8,7 @@ from curriculum.contract.topics import Item
 from curriculum.tasksets.exact_arithmetic import numeral
 from curriculum.tasksets.statements import literal, mathematics, say, whole
 
-SIZES = ((10, 60), (61, 400), (401, 3_000), (3_001, 40_000), (40_001, 900_000))
+SIZES = ((60, 700), (701, 3_000), (3_001, 20_000), (20_001, 200_000), (200_001, 2_000_000))
 NULLS = ("0", "1", "2", "10")
 
 
@@ -92,7 +92,9 @@ def _digit_sum(level: int, rng: Random) -> Item:
 
 def _which(level: int, rng: Random) -> Item:
     base = rng.choice((5, 6, 7, 8, 9, 11, 12, 13))
-    n = rng.choice([one for one in range(base + 2, base ** (2 + (level + 1) // 2)) if numeral(one, base).isdigit()])
+    n = rng.randrange(base + 2, base ** (3 + (level + 1) // 2))
+    if not numeral(n, base).isdigit():
+        return _which(level, rng)
     text = say(
         rng,
         (
@@ -119,7 +121,7 @@ def _hexadecimal(level: int, rng: Random) -> Item:
 
 NUMBER_BASES = mathematics(
     "number_bases",
-    1,
+    2,
     {
         "to_base": _to,
         "from_base": _from,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from math import prod
 from random import Random
 
 from curriculum.contract.topics import Item
 from curriculum.tasksets.exact_arithmetic import factors, primes, primes_between
 from curriculum.tasksets.statements import mathematics, say, whole
 
-STARTS = (10, 60, 300, 1_500, 6_000)
-WIDTHS = (25, 40, 60, 80, 120)
+STARTS = (60, 200, 500, 1_500, 6_000)
+WIDTHS = (90, 120, 150, 200, 260)
 
 
 def _range(level: int, rng: Random) -> tuple[int, int]:
     low = rng.randint(STARTS[level], 3 * STARTS[level])
-    return low, low + rng.randint(WIDTHS[level] // 2, WIDTHS[level])
+    return low, low + rng.randint(WIDTHS[level] // 3, WIDTHS[level])
 
 
 def _count(level: int, rng: Random) -> Item:
@@ -45,7 +46,7 @@ def _sum(level: int, rng: Random) -> Item:
 
 
 def _next(level: int, rng: Random) -> Item:
-    low, after = rng.randint(STARTS[level], 2 * STARTS[level] + 40), 1 + level
+    low, after = rng.randint(STARTS[level], 2 * STARTS[level] + 600), 1 + level
     found = primes_between(low + 1, low + 1_000)[after - 1]
     rank = ("first", "second", "third", "fourth", "fifth")[level]
     text = say(
@@ -60,7 +61,7 @@ def _next(level: int, rng: Random) -> Item:
 
 
 def _product(level: int, rng: Random) -> int:
-    top = (13, 31, 61, 127, 199)[level]
+    top = (61, 97, 151, 199, 251)[level]
     found = 1
     for prime in rng.choices(primes_between(2, top), k=3 if level < 4 else 4):
         found *= prime
@@ -95,7 +96,7 @@ def _factor_sum(level: int, rng: Random) -> Item:
 
 
 def _two_primes(level: int, rng: Random) -> Item:
-    n = 2 * rng.randint((20, 60, 200, 600, 1500)[level], (60, 200, 600, 1500, 4000)[level])
+    n = 2 * rng.randint((50, 300, 600, 1_000, 1_500)[level], (600, 1_000, 1_500, 2_500, 4_000)[level])
     among = primes_between(3, n)
     known = set(among)
     pairs = sum(1 for prime in among if 2 * prime <= n and n - prime in known)
@@ -111,11 +112,11 @@ def _two_primes(level: int, rng: Random) -> Item:
 
 
 def _smallest_nondivisor(level: int, rng: Random) -> Item:
-    at = rng.randrange(1, 4 + level)  # each as often: 3 would be right more often than not
-    used = sorted([*primes()[:at], *rng.sample(primes()[at + 1 : 8 + level], 4 + level - at)])
-    n = 1
-    for prime in used:
-        n *= prime
+    at = rng.randrange(1, 6 + level)  # each as often: 3 would be right more often than not
+    answer, other = primes()[at], rng.randint(2, 499)
+    if other % answer == 0:
+        return _smallest_nondivisor(level, rng)
+    n = prod(primes()[:at]) * other
     text = say(
         rng,
         (
@@ -124,12 +125,12 @@ def _smallest_nondivisor(level: int, rng: Random) -> Item:
         ),
         n=n,
     )
-    return whole(text, f"{n}", next(prime for prime in primes() if prime not in used))
+    return whole(text, f"{n}", answer)
 
 
 PRIMES = mathematics(
     "primes",
-    2,
+    3,
     {
         "prime_count": _count,
         "prime_sum": _sum,

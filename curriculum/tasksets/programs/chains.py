@@ -1,8 +1,9 @@
 """Chains of steps on lists and texts, from which step-by-step program descriptions are made.
 
 Invariants: a chain's source, its wording and its result agree; tests accepted by `tells_apart` fail every constant, the
-argument itself and every program that leaves a step out. Statements and sources are assembled from a fixed table of
-steps; only numbers are filled in.
+argument itself and every program that leaves a step out; those that `tested_chain` adds fail every program with one
+other step or number, unless it agrees on `SOUGHT` random arguments. Statements and sources are assembled from a fixed
+table of steps; only numbers are filled in.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from verifiers.programs.spec import Example, ProgramSpec
 
 FUNCTION = "solve"
 SHOWN, HIDDEN = 2, 12
-"""Number of examples in the statement, and of hidden tests."""
+"""Number of examples in the statement, and least number of hidden tests."""
+SOUGHT = 80
+"""Random arguments on which a program with one change may have another result, and so become a hidden test."""
 ATTEMPTS = 1_000
 VOWELS = "aeiouAEIOU"
 LETTERS = "abcdeinostAEST"
@@ -68,11 +71,18 @@ ON_LISTS = (
          (0, 9)),
     Step("times", "multiply each number by {k}", "[n * {k} for n in x]", lambda x, k: [n * k for n in x], (2, 9)),
     Step("plus", "add {k} to each number", "[n + {k} for n in x]", lambda x, k: [n + k for n in x], (2, 19)),
+    Step("minus", "subtract each number from {k}", "[{k} - n for n in x]", lambda x, k: [k - n for n in x], (2, 29)),
+    Step("rest", "replace each number by its remainder when divided by {k}, never negative", "[n % {k} for n in x]",
+         lambda x, k: [n % k for n in x], (3, 15)),
+    Step("most", "replace each number above {k} by {k}", "[min(n, {k}) for n in x]",
+         lambda x, k: [min(n, k) for n in x], (3, 15)),
+    Step("moved", "move the first {k} items to the end, in their order", "x[{k}:] + x[:{k}]",
+         lambda x, k: x[k:] + x[:k], (2, 3)),
     Step("square", "square each number", "[n * n for n in x]", lambda x, _: [n * n for n in x]),
     Step("sort", "sort the numbers, the smallest first", "sorted(x)", lambda x, _: sorted(x)),
     Step("turn", "reverse the order", "x[::-1]", lambda x, _: x[::-1]),
     Step("once", "keep the first of equal numbers only", "list(dict.fromkeys(x))", lambda x, _: list(dict.fromkeys(x))),
-    Step("drop", "leave out the first {k} items", "x[{k}:]", lambda x, k: x[k:], (1, 3)),
+    Step("drop", "leave out the first {k} items", "x[{k}:]", lambda x, k: x[k:], (2, 3)),
     Step("each", "keep every second item, beginning with the first", "x[::2]", lambda x, _: x[::2]),
     Step("gaps", "replace the list by the differences of neighbours, the later minus the earlier",
          "[b - a for a, b in zip(x, x[1:])]", lambda x, _: [b - a for a, b in pairwise(x)]),
@@ -106,6 +116,14 @@ ON_TEXTS = (
     Step("doubled", "write every character twice", '"".join(c + c for c in x)', lambda x, _: "".join(c + c for c in x)),
     Step("cut", "cut each word to its first {k} characters", '" ".join(w[:{k}] for w in x.split(" "))',
          lambda x, k: " ".join(w[:k] for w in x.split(" ")), (2, 4)),
+    Step("moved", "move the first {k} characters of the text to its end", "x[{k}:] + x[:{k}]",
+         lambda x, k: x[k:] + x[:k], (2, 9)),
+    Step("every", "keep only the first of every {k} characters of the text", "x[::{k}]", lambda x, k: x[::k], (2, 4)),
+    Step("shorter", "leave out the last {k} characters of the text", "x[:-{k}]", lambda x, k: x[:-k], (2, 6)),
+    Step("counted", "write behind each word the number of its characters",
+         '" ".join(w + str(len(w)) for w in x.split(" "))',
+         lambda x, _: " ".join(w + str(len(w)) for w in x.split(" "))),
+    Step("repeated", "write the text {k} times, without anything between", "x * {k}", lambda x, k: x * k, (2, 4)),
 )  # fmt: skip
 _EDGES: tuple[list[int], ...] = ([], [7], [0, 0, 0], [-5, -5, 12, -8])
 TOPICS = {
@@ -141,6 +159,27 @@ class Chain:
     @property
     def name(self) -> str:
         return ",".join(f"{step.name} {k}" if step.numbers != (0, 0) else step.name for step, k in self.links)
+
+    def others(self, topic: Topic) -> list[Chain]:
+        """Returns the programs with one change: a step left out, exchanged with the next, another one in its place, or
+        another number."""
+        links, found = self.links, self.shorter()
+        found += [Chain((*links[:at], links[at + 1], links[at], *links[at + 2 :])) for at in range(len(links) - 1)]
+        for at, (step, number) in enumerate(links):
+            beside = topic.ends if step in topic.ends else topic.steps
+            changes = [(other, sum(other.numbers) // 2) for other in beside if other is not step]
+            changes += [
+                (step, other)
+                for other in (number - 1, number + 1)
+                if step.numbers != (0, 0) and (other > 0 or step.numbers[0] == 0)
+            ]
+            found += [Chain((*links[:at], change, *links[at + 1 :])) for change in changes]
+        return [chain for chain in found if chain.fits(topic)]
+
+    def fits(self, topic: Topic) -> bool:
+        """True if the steps of a program fit together: an end may only be the last step."""
+        last = len(self.links) - 1
+        return all((step in topic.ends) == (at == last and bool(topic.ends)) for at, (step, _) in enumerate(self.links))
 
     def shorter(self) -> list[Chain]:
         """Returns the programs with one of the steps left out."""
@@ -189,6 +228,23 @@ class Tested:
         return any(other.run(one) != self.chain.run(one) for one in self.hidden)
 
 
+def _witnesses(topic: Topic, chain: Chain, hidden: Sequence[Any], rng: Random) -> list[Any]:
+    """Returns further arguments on which programs with one change differ from this one, if these tests miss them."""
+    found: list[Any] = []
+    pool: list[tuple[Any, Any]] = []
+    tests = [(one, chain.run(one)) for one in hidden]
+    for other in chain.others(topic):
+        if any(other.run(one) != right for one, right in tests):
+            continue
+        if not pool:
+            pool = [(one, chain.run(one)) for one in (topic.draw(rng) for _ in range(SOUGHT))]
+        witness = next(((one, right) for one, right in pool if other.run(one) != right), None)
+        if witness is not None:
+            found.append(witness[0])
+            tests.append(witness)
+    return found
+
+
 def tested_chain(topic: Topic, steps: int, rng: Random) -> Tested:
     """Draws a program of `steps` steps with tests that distinguish it from simpler ones. If the topic has ends, one is
     added."""
@@ -197,5 +253,6 @@ def tested_chain(topic: Topic, steps: int, rng: Random) -> Tested:
         arguments = [*topic.edges, *(topic.draw(rng) for _ in range(SHOWN + HIDDEN - len(topic.edges)))]
         hidden = [arguments[at] for at in range(len(arguments) - SHOWN)]
         if tells_apart(chain, hidden):
+            hidden += _witnesses(topic, chain, hidden, rng)
             return Tested(topic, chain, tuple(arguments[-SHOWN:]), tuple(hidden))
     raise AssertionError(f"no tests were found for {topic.name}")  # unreachable with these tables

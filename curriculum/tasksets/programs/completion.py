@@ -17,6 +17,7 @@ _ASKED = (
     "Complete this Python program: put what belongs there in the place of each {hole}.",
     "In this Python program some parts are missing, each marked with {hole}. Fill them in.",
     "Replace every {hole} in this program, so that it does what is said below.",
+    "Where {hole} stands, an expression was removed from this Python program. Put back what is described below.",
 )
 _END = "End with the whole program, completed, in one fenced code block."
 
@@ -58,7 +59,7 @@ def _loops(level: int, rng: Random) -> Item:
 
 COMPLETIONS = program_taskset(
     "program_completion",
-    1,
+    2,
     {
         "complete_numbers": partial(_chain, "lists_to_numbers"),
         "complete_lists": partial(_chain, "lists_to_lists"),

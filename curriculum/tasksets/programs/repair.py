@@ -20,28 +20,14 @@ _ASKED = (
     "This Python program should do what is said below, but one place of it is wrong. Give the whole program, repaired.",
     "One line of this Python program is wrong. Correct it, so that it does what is said below.",
     "Find the fault in this program and mend it. What it should do is said below.",
+    "A program does not do what is said below it, because of one mistake. Correct the mistake.",
 )
 _END = "End with the whole program in one fenced code block."
 
 
 def _faulty(tested: Tested, rng: Random) -> Chain:
     """Returns the program with one fault that a hidden test detects."""
-    links = tested.chain.links
-    found = list(tested.chain.shorter())
-    found += [Chain((*links[:at], links[at + 1], links[at], *links[at + 2 :])) for at in range(len(links) - 1)]
-    for at, (step, number) in enumerate(links):
-        if step.numbers != (0, 0):
-            found += [Chain((*links[:at], (step, other), *links[at + 1 :])) for other in (number - 1, number + 1)]
-    broken = [chain for chain in found if _runs(tested, chain)]
-    return rng.choice([chain for chain in broken if tested.fails(chain)])
-
-
-def _runs(tested: Tested, chain: Chain) -> bool:
-    """True if the steps of a program fit together: an end may only be the last step."""
-    ends = tested.topic.ends
-    return all(
-        (step in ends) == (at == len(chain.links) - 1 and bool(ends)) for at, (step, _) in enumerate(chain.links)
-    )
+    return rng.choice([chain for chain in tested.chain.others(tested.topic) if tested.fails(chain)])
 
 
 def _chain(name: str, level: int, rng: Random) -> Item:
@@ -72,7 +58,7 @@ def _loops(level: int, rng: Random) -> Item:
 REPAIRS = replace(
     program_taskset(
         "program_repair",
-        1,
+        2,
         {
             "repair_numbers": partial(_chain, "lists_to_numbers"),
             "repair_lists": partial(_chain, "lists_to_lists"),

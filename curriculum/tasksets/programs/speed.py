@@ -21,7 +21,16 @@ _ASKED = (
     "This Python program is right, but far too slow. Write one that gives the same and is fast",
     "Make this program fast without changing what it gives. It has to come to an end at once",
     "Write a fast Python program with the results of this slow one. It is tested",
+    "This program would take years. Find a quick way to the same results, which are needed",
 )
+
+
+def _times(factor: int, what: str) -> str:
+    return what if factor == 1 else f"{factor} * {what}"
+
+
+def _less(name: str, step: int) -> str:
+    return f"{name} - {step}" if step else name
 
 
 def _item(
@@ -62,7 +71,7 @@ def _recursions(level: int, rng: Random) -> Item:
     factors = [rng.randint(1, 9) for _ in range(order)]
     first = [rng.randint(0, 9) for _ in range(order - 1)] + [rng.randint(1, 9)]
     plus, modulus = rng.randint(1, 9), rng.choice((9973, 99991, 999983, 1000003, 10007))
-    terms = " + ".join(f"{factor} * {FUNCTION}(n - {at})" for at, factor in enumerate(factors, 1))
+    terms = " + ".join(_times(factor, f"{FUNCTION}(n - {at})") for at, factor in enumerate(factors, 1))
     slow = (
         f"def {FUNCTION}(n):\n    if n < {order}:\n        return {first}[n]\n"
         f"    return ({terms} + {plus}) % {modulus}\n"
@@ -126,7 +135,8 @@ def _pairs(level: int, rng: Random) -> Item:
     step = math.gcd(*factors, modulus)
     plus = step * rng.randrange(modulus // step)  # otherwise no sum is divisible, and the count is always 0
     names = "ijk"[:count]
-    terms = " + ".join(f"{factor} * {name}" for factor, name in zip(factors, names, strict=True))
+    terms = " + ".join(_times(factor, name) for factor, name in zip(factors, names, strict=True))
+    total = f"({terms} + {plus})" if plus else f"({terms})"
     slow = f"def {FUNCTION}(n):\n    found = 0\n"
     share = f"[(n - r + {modulus - 1}) // {modulus} for r in range({modulus})]"
     fast = f"def {FUNCTION}(n):\n    share = {share}\n    found = 0\n"
@@ -135,7 +145,7 @@ def _pairs(level: int, rng: Random) -> Item:
         slow += f"{indent}for {name} in range(n):\n"
         fast += f"{indent}for {name} in range({modulus}):\n"
     indent = "    " * (count + 1)
-    condition = f"{indent}if ({terms} + {plus}) % {modulus} == 0:\n"
+    condition = f"{indent}if {total} % {modulus} == 0:\n"
     slow += f"{condition}{indent}    found += 1\n    return found\n"
     fast += f"{condition}{indent}    found += {' * '.join(f'share[{name}]' for name in names)}\n    return found\n"
     small = [(n,) for n in rng.sample(range(5, 12), 2)] + [(0,), (1,), (2,), (13,)]
@@ -151,8 +161,10 @@ def _paths(level: int, rng: Random) -> Item:
     side = 20 + 10 * level
     weights = [rng.randint(1, 1 + level) for _ in moves]
     prime = rng.choice((9973, 99991, 999983))
-    stop = f"({p} * x + {q} * y) % {modulus} == {blocked} and (x > 1 or y > 1)"
-    asked = " + ".join(f"{w} * {FUNCTION}(x - {dx}, y - {dy})" for w, (dx, dy) in zip(weights, moves, strict=True))
+    stop = f"({_times(p, 'x')} + {_times(q, 'y')}) % {modulus} == {blocked} and (x > 1 or y > 1)"
+    asked = " + ".join(
+        _times(w, f"{FUNCTION}({_less('x', dx)}, {_less('y', dy)})") for w, (dx, dy) in zip(weights, moves, strict=True)
+    )
     slow = (
         f"def {FUNCTION}(x, y):\n    if x < 0 or y < 0:\n        return 0\n    if x == 0 and y == 0:\n        "
         f"return 1\n"
@@ -173,7 +185,7 @@ def _paths(level: int, rng: Random) -> Item:
 
 SPEEDS = program_taskset(
     "program_speed",
-    2,
+    3,
     {"fast_recursions": _recursions, "fast_sums": _sums, "fast_counts": _pairs, "fast_paths": _paths},
     null_answers=tuple(f"def {FUNCTION}(n, m=0):\n    return {result}\n" for result in ("n", "0", "1", "None")),
 )

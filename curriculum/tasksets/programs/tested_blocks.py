@@ -25,8 +25,10 @@ from curriculum.tasksets.programs.small_language import (
 from verifiers.programs.spec import Example, ProgramSpec
 
 ATTEMPTS = 1_000
-TRIED, NOTICED = 12, 0.9
-"""Neighbours that a program's tests are tried on, and the share that they must fail."""
+SOUGHT = 100
+"""Random calls on which a program with one change may differ, and so become a hidden test."""
+LIVE = 12
+"""Calls of which one must differ when a statement is left out: no statement is without effect."""
 _OPERATORS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -69,7 +71,7 @@ def _value(value: Expression, values: Mapping[str, int]) -> int:
 
 
 def neighbours(block: Block) -> Iterator[Block]:
-    """Yields variants of a program with one change: a statement removed, a number raised, a sign flipped, blocks
+    """Yields variants of a program with one change: a statement removed, a number or a sign changed, blocks
     exchanged."""
     for at, one in enumerate(block):
         before, after = block[:at], block[at + 1 :]
@@ -88,24 +90,55 @@ def _others(one: Statement) -> Iterator[Statement]:
             yield from (Rounds(count, other) for other in neighbours(inner))
         case Conditional(left, sign, right, then, otherwise):
             yield Conditional(left, sign, right, otherwise, then)
+            yield Conditional(left, "==" if sign == "<" else "<", right, then, otherwise)
+            yield from (Conditional(left, sign, other, then, otherwise) for other in _changed(right))
             yield from (Conditional(left, sign, right, other, otherwise) for other in neighbours(then))
             yield from (Conditional(left, sign, right, then, other) for other in neighbours(otherwise))
 
 
 def _changed(value: Expression) -> Iterator[Expression]:
     if isinstance(value, int):
-        yield value + 1
+        yield from (value + 1, value - 1)[: 1 + (value > 1)]
     elif isinstance(value, tuple):
         sign, left, right = value
-        if sign in "+-":
-            yield ("-" if sign == "+" else "+", left, right)
+        yield from ((other, left, right) for other in "+-*" if other != sign)
         yield from ((sign, other, right) for other in _changed(left))
         yield from ((sign, left, other) for other in _changed(right))
 
 
+def _lacking(block: Block) -> Iterator[Block]:
+    """Yields the program with one of its statements left out, wherever it stands."""
+    for at, one in enumerate(block):
+        before, after = block[:at], block[at + 1 :]
+        yield (*before, *after)
+        match one:
+            case Rounds(count, inner):
+                yield from ((*before, Rounds(count, other), *after) for other in _lacking(inner))
+            case Conditional(left, sign, right, then, otherwise):
+                for other in _lacking(then):
+                    yield (*before, Conditional(left, sign, right, other, otherwise), *after)
+                for other in _lacking(otherwise):
+                    yield (*before, Conditional(left, sign, right, then, other), *after)
+
+
+def live_block(size: int, depth: int, rng: Random) -> Block:
+    """Draws a program in which each statement makes a difference to some result."""
+    for _ in range(ATTEMPTS):
+        block = drawn_block(size, depth, rng)
+        results = {call: evaluated(block, *call) for call in _calls(LIVE, rng)}
+        if all(_differs(list(results), results, other) for other in _lacking(block)):
+            return block
+    raise AssertionError("no program without idle statements was found")  # unreachable with these tables
+
+
+def _calls(count: int, rng: Random) -> list[Call]:
+    """Draws different calls."""
+    return [(place // 70 - 9, place % 70 - 9) for place in rng.sample(range(70 * 70), count)]
+
+
 @dataclass(frozen=True)
 class TestedBlock:
-    """Program with test calls that distinguish it from most programs with one change; the others may be equivalent."""
+    """Program with test calls that distinguish it from programs with one change, unless they agree on many calls."""
 
     block: Block
     shown: tuple[Call, ...]
@@ -126,31 +159,21 @@ class TestedBlock:
 
 
 def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBlock:
-    """Draws a program of that level, from 0, with test calls. They notice NOTICED of TRIED programs with one change."""
+    """Draws a program of that level, from 0, with test calls: at least `hidden` that are not shown, and more where a
+    program with one change passes these and differs elsewhere."""
     for _ in range(ATTEMPTS):
-        block = drawn_block(2 + level, 1 + level // 3, rng)
-        places = rng.sample(range(70 * 70), shown + hidden)  # no call comes twice
-        calls = tuple((place // 70 - 9, place % 70 - 9) for place in places)
-        results = {call: evaluated(block, *call) for call in calls[shown:]}
-        if len(set(results.values())) <= hidden // 2:
+        block = live_block(2 + level, 1 + level // 3, rng)
+        calls = _calls(shown + hidden + SOUGHT, rng)  # no call comes twice
+        kept, spare = calls[shown : shown + hidden], calls[shown + hidden :]
+        results = {call: evaluated(block, *call) for call in calls[: shown + hidden]}
+        if len({results[call] for call in kept}) <= hidden // 2:
             continue
-        others = list(neighbours(block))
-        tried = rng.sample(others, min(TRIED, len(others)))
-        if _notice(calls[shown:], results, tried):
-            results |= {call: evaluated(block, *call) for call in calls[:shown]}
-            return TestedBlock(block, calls[:shown], calls[shown:], results)
+        for other in neighbours(block):
+            if not _differs(kept, results, other):
+                results |= {call: evaluated(block, *call) for call in spare if call not in results}
+                kept += [call for call in spare if evaluated(other, *call) != results[call]][:1]
+        return TestedBlock(block, tuple(calls[:shown]), tuple(kept), results)
     raise AssertionError(f"no tests were found at level {level}")  # unreachable with these tables
-
-
-def _notice(calls: Sequence[Call], results: Mapping[Call, int], tried: Sequence[Block]) -> bool:
-    """True if these calls give other results for enough tried programs; `results` are those of the right program."""
-    may_miss = len(tried) - NOTICED * len(tried)
-    missed = 0
-    for other in tried:
-        missed += not _differs(calls, results, other)
-        if missed > may_miss:
-            return False
-    return True
 
 
 def _differs(calls: Sequence[Call], results: Mapping[Call, int], other: Block) -> bool:

@@ -15,8 +15,8 @@ from curriculum.tasksets.programs.small_language import (
     SPOKEN,
     Notation,
     compiled,
-    drawn_block,
 )
+from curriculum.tasksets.programs.tested_blocks import live_block
 from curriculum.tasksets.statements import digest
 from verifiers.answers.spec import AnswerSpec
 
@@ -24,11 +24,12 @@ _ASKED = (
     "What is the result for a = {a} and b = {b}?",
     "Work out what it gives for a = {a}, b = {b}.",
     "It is called with a = {a} and b = {b}. Which number does it return?",
+    "Run it by hand for a = {a} and b = {b}. What comes out?",
 )
 
 
 def _made(notation: Notation, level: int, rng: Random) -> Item:
-    block = drawn_block(2 + level, 1 + level // 3, rng)
+    block = live_block(2 + level, 1 + level // 3, rng)
     a, b = rng.randint(11, 99), rng.randint(11, 99)
     result = compiled(PYTHON.text(block))(a, b)
     text = (
@@ -38,14 +39,14 @@ def _made(notation: Notation, level: int, rng: Random) -> Item:
     return Item(
         text=text,
         key=digest(f"{PYTHON.text(block)} {a} {b}"),
-        spec=AnswerSpec(notation="digits", expected=str(result)),
+        spec=AnswerSpec(expected=str(result)),
         answer=str(result),
     )
 
 
 TRACES = TopicTaskset(
     name="program_tracing",
-    version=1,
+    version=2,
     makers={
         "trace_python": partial(_made, PYTHON),
         "trace_words": partial(_made, SPOKEN),

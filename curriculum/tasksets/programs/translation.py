@@ -16,6 +16,7 @@ _ASKED = (
     "Translate this program into Python, as a function `{name}(a, b)`.",
     "Write a Python function `{name}(a, b)` that does the same as this program.",
     "Here is a program in a notation that is not Python. Give the same program in Python, as `{name}(a, b)`.",
+    "What this program computes is to be computed in Python, by a function `{name}(a, b)`.",
 )
 
 
@@ -31,7 +32,7 @@ def _made(notation: Notation, level: int, rng: Random) -> Item:
 
 TRANSLATIONS = program_taskset(
     "program_translation",
-    1,
+    2,
     {
         "translate_words": partial(_made, SPOKEN),
         "translate_brackets": partial(_made, BRACKETS),

@@ -102,6 +102,7 @@ _ROWS = (
     "{names} stand in a row.",
     "In a row, each in one place, stand {names}.",
     "A queue runs from left to right: in it are {names}.",
+    "From left to right, in an order to be found, stand {names}.",
 )
 
 
@@ -137,10 +138,10 @@ def _key(names: Sequence[str], clues: Sequence[Clue]) -> str:
 
 
 _SORTS = (
-    ("drinks", "likes", "{} likes {}", DRINKS),
-    ("pets", "keeps", "{} keeps the {}", PETS),
-    ("trades", "is", "{} is the {}", TRADES),
-    ("colours", "wears", "{} wears {}", COLOURS),
+    ("drinks", "likes", "{} likes {}", DRINKS, "{} does not like {}"),
+    ("pets", "keeps", "{} keeps the {}", PETS, "{} does not keep the {}"),
+    ("trades", "is", "{} is the {}", TRADES, "{} is not the {}"),
+    ("colours", "wears", "{} wears {}", COLOURS, "{} does not wear {}"),
 )
 
 
@@ -158,7 +159,7 @@ def _grid(level: int, rng: Random) -> Item:
     asked = rng.randrange(sorts)
     answer = ", ".join(things[asked][solution[asked].index(who)] for who in range(count))
     said = "; ".join(
-        f"each {verb} one of {listed(sorted(what))}" for (_, verb, _, _), what in zip(chosen, things, strict=True)
+        f"each {verb} one of {listed(sorted(what))}" for (_, verb, *_), what in zip(chosen, things, strict=True)
     )
     text = (
         f"{listed(names)} differ in everything that follows: {said}. Nobody shares anything.\n{_written(kept)}\n"
@@ -183,7 +184,7 @@ def _worlds(count: int, sorts: int) -> tuple[tuple[Order, ...], ...]:
 
 
 def _grid_clues(
-    names: Sequence[str], sorts: Sequence[tuple[str, str, str, Sequence[str]]], things: Sequence[Sequence[str]],
+    names: Sequence[str], sorts: Sequence[tuple[str, str, str, Sequence[str], str]], things: Sequence[Sequence[str]],
     solution: Sequence[Order], rng: Random,
 ) -> list[Clue]:  # fmt: skip
     """Returns true clues about who has what, few of them strong, so that many are needed."""
@@ -196,7 +197,7 @@ def _grid_clues(
             other = rng.choice([one for one in range(count) if one != who])
             third = rng.choice([one for one in range(count) if one != other])
             words = sorts[sort][2].format("{}", things[sort][thing])
-            clues.append(Clue(f"it is not so that {words.format(names[other])}", f"{sort}.{thing}!{other}",
+            clues.append(Clue(sorts[sort][4].format(names[other], things[sort][thing]), f"{sort}.{thing}!{other}",
                               _belongs(sort, thing, [one for one in range(count) if one != other])))  # fmt: skip
             if third != who:
                 pair = sorted((who, third))
@@ -252,7 +253,7 @@ def _schedule(level: int, rng: Random) -> Item:
 
 ASSIGNMENTS = TopicTaskset(
     name="assignments",
-    version=1,
+    version=2,
     makers={"rows_of_people": _line, "belongings": _grid, "schedules": _schedule},
     null_answers=("none", "Ada", "Ada, Ben, Cleo, Dan", "baker"),
 )

@@ -65,7 +65,7 @@ def _shift(level: int, rng: Random) -> Item:
                 now += timedelta(days=sign)
                 left -= now.weekday() < 5
         said.append(f"{number} {unit} {word}")
-    asked = rng.choice(("Which date is", "What is the date"))
+    asked = rng.choice(("Which date is", "What is the date", "Which day is it", "What date do you reach"))
     then = ", and from there ".join(said)
     answer = now.isoformat()
     return Item(
@@ -83,12 +83,14 @@ def _between(level: int, rng: Random) -> Item:
         two += timedelta(days=rng.randint(9, 99))
     kept = sorted(rng.sample(range(7), min(5, level))) if level else list(range(7))
     number = _count(one, two, kept)
-    which = "days" if not level else f"days that are a {' or a '.join(_DAYS[at] for at in kept)}"
-    asked = rng.choice(("How many {} are there", "How many {} does one count")).format(which)
+    which = "days" if not level else " or ".join(f"{_DAYS[at]}s" for at in kept)
+    asked = rng.choice(
+        ("How many {} are there", "How many {} does one count", "How many {} lie", "What is the number of {}")
+    ).format(which)
     text = (
         f"{asked} from {_written(one, rng)} on, this day included, until {_written(two, rng)}, that day not included?"
     )
-    spec = AnswerSpec(notation="digits", expected=str(number))
+    spec = AnswerSpec(expected=str(number))
     return Item(text=f"{text} Answer with the whole number.", key=f"{one} {two} {kept}", spec=spec, answer=str(number))
 
 
@@ -110,10 +112,16 @@ def _nth(level: int, rng: Random) -> Item:
     which = "last" if last else ("first", "second", "third", "fourth")[number - 1]
     names = ", ".join(f"{year}-{month:02d}" for month in months)
     answer = " ".join(day.isoformat() for day in found)
-    asked = rng.choice(("Give the date of the", "Which date is the"))
+    asked, mark = rng.choice(
+        (
+            *(("Give the date of the", "."), ("Find the date of the", ".")),
+            *(("Which date is the", "?"), ("What is the", "?")),
+        )
+    )
+    each = "each of these months: " if level else ""
     end = "" if level == 0 else " Give them in this order, with a blank between two of them."
     return Item(
-        text=f"{asked} {which} {_DAYS[weekday]} of each of these months: {names}? {_ISO}{end}",
+        text=f"{asked} {which} {_DAYS[weekday]} of {each}{names}{mark} {_ISO}{end}",
         key=f"{which} {weekday} {names}",
         spec=ExactSpec(expected=answer),
         answer=answer,
@@ -135,10 +143,13 @@ def _shifts(level: int, rng: Random) -> Item:
         pause = rng.choice((0, 15, 20, 30, 45))
         end = (start + length) % (24 * 60)
         total += length - pause
-        rows.append(f"from {start // 60:02d}:{start % 60:02d} to {end // 60:02d}:{end % 60:02d}, break {pause} minutes")
+        rested = f"break {pause} minutes" if pause else "no break"
+        rows.append(f"from {start // 60:02d}:{start % 60:02d} to {end // 60:02d}:{end % 60:02d}, {rested}")
     answer = f"{total // 60}:{total % 60:02d}"
     said = "\n".join(rows)
-    opening = rng.choice(("Times of work", "Somebody worked at these times", "These shifts were worked"))
+    opening = rng.choice(
+        ("Times of work", "Somebody worked at these times", "These shifts were worked", "A time sheet has these lines")
+    )
     text = (
         f"{opening}; where the end is earlier than the beginning, it is on the next day:\n{said}\nHow long is that "
         f"in all, without "
@@ -149,7 +160,7 @@ def _shifts(level: int, rng: Random) -> Item:
 
 CALENDARS = TopicTaskset(
     name="calendars",
-    version=1,
+    version=2,
     makers={"shifted_dates": _shift, "days_between": _between, "weekdays_of_months": _nth, "working_times": _shifts},
     null_answers=("0", "1", "2000-01-01", "8:00"),
 )

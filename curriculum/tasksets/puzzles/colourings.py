@@ -57,29 +57,25 @@ _ASKED = (
     ),
     "Colour {names} with {colours}, so that no two joined ones have the same colour. Joined are: {edges}.",
     "These pairs among {names} must differ in colour: {edges}. The colours are {colours}.",
+    "A map has the regions {names}; these share a border: {edges}. Neighbours get different colours out of {colours}.",
 )
 
 
 def _head(count: int, edges: Edges, colours: int, rng: Random) -> str:
     return rng.choice(_ASKED).format(
-        names=", ".join(_LETTERS[:count]), edges=_said(edges, rng), colours=", ".join("1234"[:colours])
+        names=", ".join(_LETTERS[:count]), edges=_said(edges, rng), colours=", ".join("12345"[:colours])
     )
 
 
 def _number(level: int, rng: Random) -> Item:
-    count, colours = 5 + level // 2, 3 + (level > 1)
+    count, colours = 6 + (level > 2), rng.choice((3, 4, 5) if level < 2 else (3, 4))
     while True:
         edges = _graph(count, 0.15 + 0.05 * level, rng)
         number = sum(1 for _ in _colourings(count, edges, colours))
         if number > 20:
             break
     text = f"{_head(count, edges, colours, rng)} In how many ways can that be done? Answer with the whole number."
-    return Item(
-        text=text,
-        key=f"{sorted(edges)} {colours}",
-        spec=AnswerSpec(notation="digits", expected=str(number)),
-        answer=str(number),
-    )
+    return Item(text=text, key=f"{sorted(edges)} {colours}", spec=AnswerSpec(expected=str(number)), answer=str(number))
 
 
 def _first(level: int, rng: Random) -> Item:
@@ -145,7 +141,7 @@ def _forced(level: int, rng: Random) -> Item:
 
 COLOURINGS = TopicTaskset(
     name="colourings",
-    version=1,
+    version=2,
     makers={"numbers_of_colourings": _number, "first_colourings": _first, "settled_colourings": _forced},
     null_answers=("0", "1", "3", "123"),
 )

@@ -14,6 +14,8 @@ from verifiers.contract.kinds import AnswerForm
 from verifiers.registry.spec import Spec
 from verifiers.smt.spec import SmtSpec
 
+_GIVEN = ("given", "fixed", "already decided", "settled")
+_PACKED = ("Things to pack", "What may be taken along", "Goods to choose from", "On the list are these")
 _FORM = "Answer in one fenced code block with a value for each name, in this form: ((a 1) (b 2))"
 
 
@@ -36,7 +38,7 @@ def _number(value: int) -> str:
 
 def _queens(level: int, rng: Random) -> Item:
     """Asks to place non-attacking chess queens, some of which are given."""
-    size = 6 + level
+    size = 7 + level
     solution = _placed(size, rng)
     fixed = sorted(rng.sample(range(size), 1 + rng.randrange(2)))
     names = [f"q{row}" for row in range(1, size + 1)]
@@ -47,14 +49,19 @@ def _queens(level: int, rng: Random) -> Item:
         for a in range(size) for b in range(a + 1, size)
     ]  # fmt: skip
     conditions += [f"(= {names[at]} {solution[at]})" for at in fixed]
+    free = [(at, column) for at in range(size) for column in range(1, size + 1) if solution[at] != column]
+    blocked = sorted(rng.sample([one for one in free if one[0] not in fixed], 2))
+    conditions += [f"(not (= {names[at]} {column}))" for at, column in blocked]
     said = " and ".join(f"{names[at]} = {solution[at]}" for at in fixed)
+    are = "are" if len(fixed) > 1 else "is"
+    holes = " or ".join(f"in row {at + 1}, column {column}" for at, column in blocked)
     text = (
         f"Place {size} queens on a board of {size} by {size}, one in each row, so that no two of them stand in the "
         f"same column or "
         f"diagonal. q1 is the column of the queen in row 1, counted from 1, and so on. {said} "
-        f"{rng.choice(('is given', 'is settled', 'is already decided'))}."
+        f"{are} {rng.choice(_GIVEN)}, and no queen may stand {holes}."
     )
-    return _item(text, names, conditions, solution, f"{size} {[(at, solution[at]) for at in fixed]}")
+    return _item(text, names, conditions, solution, f"{size} {[(at, solution[at]) for at in fixed]} {blocked}")
 
 
 def _placed(size: int, rng: Random) -> list[int]:
@@ -83,23 +90,26 @@ def _sums(level: int, rng: Random) -> Item:
     most = 10 + 10 * level
     conditions = [f"(<= 1 {name} {most})" for name in names]
     conditions.append(f"(distinct {' '.join(names)})")
-    said, keyed = [], []
-    for _ in range(count - 1):
+    said: list[str] = []
+    while len(said) < count - 1:
         some = sorted(rng.sample(range(count), rng.randint(2, 3)))
         if rng.random() < 0.3:
             one, two = some[:2]
-            conditions.append(f"(= (* {names[one]} {names[two]}) {values[one] * values[two]})")
-            said.append(f"{names[one]} times {names[two]} is {values[one] * values[two]}")
+            words = f"{names[one]} times {names[two]} is {values[one] * values[two]}"
+            condition = f"(= (* {names[one]} {names[two]}) {values[one] * values[two]})"
         else:
             total = sum(values[at] for at in some)
-            conditions.append(f"(= (+ {' '.join(names[at] for at in some)}) {total})")
-            said.append(f"{' + '.join(names[at] for at in some)} is {total}")
-        keyed.append(said[-1])
-    opening = rng.choice(
-        ("Find different whole numbers", "Which different whole numbers are possible", "Choose different whole numbers")
+            words = f"{' + '.join(names[at] for at in some)} is {total}"
+            condition = f"(= (+ {' '.join(names[at] for at in some)}) {total})"
+        if words not in said:
+            said.append(words)
+            conditions.append(condition)
+    opening = rng.choice(("Find", "Give", "Choose", "Look for"))
+    text = (
+        f"{opening} different whole numbers {', '.join(names)} from 1 to {most} that meet these conditions: "
+        f"{'; '.join(said)}."
     )
-    text = f"{opening} {', '.join(names)} from 1 to {most}, such that {'; '.join(said)}."
-    return _item(text, names, conditions, values, f"{most} {sorted(keyed)}")
+    return _item(text, names, conditions, values, f"{most} {sorted(said)}")
 
 
 def _remainders(level: int, rng: Random) -> Item:
@@ -117,9 +127,9 @@ def _remainders(level: int, rng: Random) -> Item:
         low, high = total - rng.randint(0, 150), total + rng.randint(1, 150)
         conditions.append(f"(<= {low} (+ {names[at - 1]} {names[at]}) {high})")
         said.append(f"{names[at - 1]} + {names[at]} is at least {low} and at most {high}")
-    opening = rng.choice(("Find", "Give", "Choose"))
+    opening = rng.choice(("Find", "Give", "Choose", "Look for"))
     what = "a number" if count == 1 else "numbers"
-    text = f"{opening} {what} {', '.join(names)} of four digits, such that {'; '.join(said)}."
+    text = f"{opening} {what} {', '.join(names)} of four digits such that {'; '.join(said)}."
     return _item(text, names, conditions, values, " ".join(sorted(said)))
 
 
@@ -145,7 +155,7 @@ def _packing(level: int, rng: Random) -> Item:
     conditions += [f"(<= (+ {weighed}) {capacity})", f"(>= (+ {valued}) {goal})"]
     said = "; ".join(f"{name} weighs {w} and is worth {v}" for name, w, v in zip(names, weights, worths, strict=True))
     text = (
-        f"{rng.choice(('Things to pack', 'What may be taken along', 'Goods to choose from'))}: {said}. Choose some "
+        f"{rng.choice(_PACKED)}: {said}. Choose some "
         f"of them that weigh "
         f"at most {capacity} together and are worth at least {goal} together. The value of a name is 1 if the thing is "
         "chosen, and 0 if not."
@@ -162,7 +172,7 @@ def _contradicted(draft: TaskDraft, number: int) -> Spec:
 
 CONSTRAINT_MODELS = TopicTaskset(
     name="constraint_models",
-    version=1,
+    version=2,
     makers={"queens": _queens, "systems": _sums, "remainders_at_once": _remainders, "packing": _packing},
     null_answers=("()", "((a 1) (b 2))", "sat", "unsat"),
     form=AnswerForm.BLOCK,

@@ -114,7 +114,7 @@ def _square(size: int, width: int, height: int, holes: int, rule: str, rng: Rand
 
 
 _FILL = ("Fill in the empty places, shown as points.", "Each point stands for a number. Find the numbers.",
-         "Complete this square.")  # fmt: skip
+         "Complete this square.", "Some numbers of this square are missing. Put them in.")  # fmt: skip
 
 
 def _latin(level: int, rng: Random) -> Item:

@@ -48,8 +48,16 @@ def _counted(speaker: int, count: int, rng: Random) -> Saying:
         return _simple(speaker, count, rng)
     return rng.choice(
         (
-            Saying(f"the number of knights among us is {number}", (), lambda w: sum(w) == number),
-            Saying(f"the number of knaves among us is at least {number}", (), lambda w: count - sum(w) >= number),
+            Saying(
+                f"exactly {number} of us {'are knights' if number > 1 else 'is a knight'}",
+                (),
+                lambda w: sum(w) == number,
+            ),
+            Saying(
+                f"at least {number} of us {'are knaves' if number > 1 else 'is a knave'}",
+                (),
+                lambda w: count - sum(w) >= number,
+            ),
             Saying("the number of knights among us is even", (), lambda w: sum(w) % 2 == 0),
         )
     )
@@ -67,6 +75,7 @@ _INTRO = (
     "On an island knights always tell the truth and knaves always lie. Everybody is one or the other.",
     "Each of these people is a knight, who only says what is true, or a knave, who only says what is false.",
     "Knights never lie, knaves never tell the truth, and there is nobody else here.",
+    "Everybody here is a knight or a knave: knights make true statements only, and knaves false ones only.",
 )
 
 
@@ -80,7 +89,7 @@ def _made(sayer: Callable[[int, int, Random], Saying], level: int, rng: Random) 
             fitting = [world for world in fitting if saying.holds(world) == world[at]]
             if not fitting:
                 break
-        if len(fitting) == 1:
+        if len(fitting) == 1 and 0 < sum(fitting[0]) < count:
             break
     else:
         raise AssertionError("no puzzle was found")  # unreachable with these tables
@@ -101,7 +110,7 @@ def _made(sayer: Callable[[int, int, Random], Saying], level: int, rng: Random) 
 
 KNIGHTS = TopicTaskset(
     name="knights",
-    version=1,
+    version=2,
     makers={
         "knights_on_others": partial(_made, _simple),
         "knights_on_numbers": partial(_made, _counted),

@@ -65,7 +65,9 @@ def _maze(level: int, rng: Random) -> Item:
             break
     assert way is not None
     rows = ("".join("#" if (r, c) in walls else "." for c in range(size)) for r in range(size))
-    said = rng.choice(("Find the shortest way", "Go the shortest way", "What is the shortest way"))
+    said = rng.choice(
+        ("Find the shortest way", "Go the shortest way", "Take the shortest way", "Give the shortest way")
+    )
     text = (
         f"A map, # is a wall:\n{chr(10).join(rows)}\n{said} from the upper left to the lower right corner. Moves go "
         f"one "
@@ -74,11 +76,14 @@ def _maze(level: int, rng: Random) -> Item:
     return Item(text=text, key=str(sorted(walls)), spec=ExactSpec(expected=way), answer=way)
 
 
+_MOVES = ("What can be done", "These are the moves", "One move is one of these", "Allowed are")
+
+
 def _jugs(level: int, rng: Random) -> Item:
     """Makes a puzzle of unmarked jugs, to measure an amount by the fewest moves: fill, empty, pour."""
     count = 2 if level < 2 else 3
     for _ in range(ATTEMPTS):
-        sizes = tuple(rng.sample(range(3, 10 + 2 * level), count))
+        sizes = tuple(rng.sample(range(3, 24 + 3 * level), count))
         wanted = rng.randint(1, max(sizes) - 1)
 
         def moves(full: tuple[int, ...], sizes: tuple[int, ...] = sizes) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -97,7 +102,7 @@ def _jugs(level: int, rng: Random) -> Item:
                         yield next(letters), tuple(after)
 
         way = first_way((0,) * count, moves, lambda full, wanted=wanted: wanted in full)  # type: ignore[misc]
-        if way is not None and len(way) >= 3 + level:
+        if way is not None and 4 + level <= len(way) <= 14 + level:
             break
     assert way is not None
     letters = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -107,20 +112,27 @@ def _jugs(level: int, rng: Random) -> Item:
         f"{next(letters)}: pour from jug {one + 1} into jug {two + 1}, until one is empty or the other full"
         for one in range(count) for two in range(count) if one != two
     ]  # fmt: skip
-    held = ", ".join(f"jug {at + 1} {size}" for at, size in enumerate(sizes))
+    held = ", ".join(f"jug {at + 1} holds {size}" for at, size in enumerate(sizes))
     text = (
-        f"{count} empty jugs hold these numbers of litres: {held}. There is as much water as one likes. What can be "
-        f"done:\n"
+        f"There are {count} empty jugs and as much water as one likes. In litres, {held}. {rng.choice(_MOVES)}:\n"
         f"{chr(10).join(said)}\nHow does one get exactly {wanted} litres into one of the jugs with the fewest "
         f"moves? {_FIRST}"
     )
     return Item(text=text, key=f"{sizes} {wanted}", spec=ExactSpec(expected=way), answer=way)
 
 
+_LEAST = (
+    "After how many minutes at least",
+    "What is the least number of minutes after which",
+    "How soon, in minutes,",
+    "In how few minutes",
+)
+
+
 def _crossing(level: int, rng: Random) -> Item:
     """Asks for the least time in which people cross a bridge for two with one lamp."""
     count = 4 + level
-    minutes = sorted(rng.sample(range(1, 15 + 10 * level), count))
+    minutes = sorted(rng.sample(range(1, 20 + 10 * level), count))
     names = rng.sample(PEOPLE, count)
     whole = frozenset(range(count))
     times: dict[tuple[frozenset[int], bool], int] = {}
@@ -147,10 +159,9 @@ def _crossing(level: int, rng: Random) -> Item:
         f"and whoever "
         f"is on it needs the lamp; two go as slowly as the slower of them. Minutes that each needs for the bridge: "
         f"{said}. "
-        f"{rng.choice(('After how many minutes at least', 'What is the least number of minutes after which'))} "
-        "can all be on the other side? Answer with the whole number."
+        f"{rng.choice(_LEAST)} can all be on the other side? Answer with the whole number."
     )
-    return Item(text=text, key=str(minutes), spec=AnswerSpec(notation="digits", expected=str(spent)), answer=str(spent))
+    return Item(text=text, key=str(minutes), spec=AnswerSpec(expected=str(spent)), answer=str(spent))
 
 
 def _roads(level: int, rng: Random) -> Item:
@@ -170,16 +181,21 @@ def _roads(level: int, rng: Random) -> Item:
     lines = "\n".join(f"{towns[one]} - {towns[two]}: {roads[one, two]} km" for one, two in said)
     answer = str(lengths[count - 1])
     asked = rng.choice(
-        ("How long is the shortest way", "How many kilometres are it at least", "What is the least distance by road")
+        (
+            *(
+                "How long is the shortest way",
+                "How many kilometres is it at least",
+                "What is the least distance by road",
+            ),
+            "How far is it by the shortest route",
+        )
     )
     text = (
         f"Roads between towns, for both directions:\n{lines}\n{asked} from {towns[0]} to {towns[-1]}? Answer with "
         f"the number of "
         "kilometres alone."
     )
-    return Item(
-        text=text, key=str(sorted(roads.items())), spec=AnswerSpec(notation="digits", expected=answer), answer=answer
-    )
+    return Item(text=text, key=str(sorted(roads.items())), spec=AnswerSpec(expected=answer), answer=answer)
 
 
 def _lengths(count: int, roads: dict[tuple[int, int], int]) -> list[int]:
@@ -193,7 +209,7 @@ def _lengths(count: int, roads: dict[tuple[int, int], int]) -> list[int]:
 
 SHORTEST_WAYS = TopicTaskset(
     name="shortest_ways",
-    version=1,
+    version=2,
     makers={"mazes": _maze, "jugs": _jugs, "bridges_by_night": _crossing, "road_maps": _roads},
     null_answers=("0", "1", "DR", "A"),
 )

@@ -16,7 +16,7 @@ from gateway_kit import until
 
 from appliance.config.configuration import Settings
 from appliance.gateway import app, server
-from appliance.gateway.replies import MAX_BODY_BYTES
+from appliance.gateway.replies import BODY
 from appliance.gateway.tokens import (
     GatewayToken,
     GatewayTokenError,
@@ -111,7 +111,7 @@ def test_bodies_that_are_huge_broken_or_deep_are_refused_in_shape(gateway) -> No
         found, said = post(gateway, body=body)
         assert found == status
         assert json.loads(said.split(b"\r\n\r\n", 1)[1])["error"]["type"] == "invalid_request_error"
-    assert post(gateway, body=b" " * (MAX_BODY_BYTES + 1))[0] == 413
+    assert post(gateway, body=b" " * (BODY.size + 1))[0] == 413
     assert gateway.engine.steps == before
     assert (
         raw(gateway.port, ["GET /v1/chat/../models HTTP/1.1", f"Host: 127.0.0.1:{gateway.port}", "Connection: close"])[

@@ -28,7 +28,7 @@ def test_a_client_lists_the_model_and_gets_an_answer_with_its_tokens_counted(gat
     said = gateway.ask("hi", temperature=0, max_tokens=50, seed=3)
     assert (said.choices[0].message.content, said.choices[0].finish_reason) == ("hello", "stop")
     assert said.usage.completion_tokens == len(gateway.renderer.answer("hello"))
-    assert said.assay == {"session": None, "weights": "v1", "verdict": None}
+    assert said.assay == {"session": None, "weights": "v1", "verdict": None, "unused": []}
     cut = gateway.ask("hi", max_completion_tokens=1)
     assert cut.choices[0].finish_reason == "length"
 
@@ -99,11 +99,11 @@ def test_an_answer_carries_its_verdict_where_the_request_names_a_check(gateway, 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"n": 2}, "n"),
     ({"top_p": 0.5}, "top_p"),
-    ({"stop": ["x"]}, "stop: is not supported here"),
+    ({"stop": ["x"] * 5}, "stop: must have at most 4 items"),
+    ({"stop": [""]}, "stop.0"),
     ({"logprobs": True}, "logprobs"),
-    ({"extra_body": {"top_logprobs": 2}}, "top_logprobs: is not supported here"),
+    ({"extra_body": {"top_logprobs": 2}}, "not supported here: top_logprobs"),
     ({"logit_bias": {"7": 1}}, "logit_bias"),
-    ({"reasoning_effort": "low"}, "reasoning_effort: is not supported here"),
     ({"extra_body": {"stream": "yes"}}, "stream"),
     ({"extra_body": {"stream": 1}}, "stream"),
     ({"extra_body": {"temperature": "1"}}, "temperature"),
@@ -115,7 +115,16 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"temperature": 3}, "temperature"),
     ({"max_tokens": 0}, "max_tokens"),
     ({"response_format": {"type": "json_object"}}, "response_format"),
-    ({"tool_choice": "required"}, "tool_choice"),
+    ({"tool_choice": "often"}, "tool_choice"),
+    ({"tool_choice": {"type": "function", "function": {"name": "none_of_these"}}}, "tool_choice"),
+    ({"tool_choice": {"type": "custom"}}, "tool_choice: must be text"),
+    (
+        {"top_p": 0.5, "logprobs": True, "response_format": {"type": "json_object"}, "extra_body": {"functions": []}},
+        "not supported here: logprobs, response_format, top_p, functions",
+    ),
+    ({"n": True}, "not supported here: n"),
+    ({"messages": [{"role": "user", "content": "x", "weight": 1, "name": "a"}]}, "not supported here: messages.weight"),
+    ({"extra_body": {"messages": {"role": "user"}}}, "messages: must be a list"),
     ({"extra_body": {"nothing": 1}}, "nothing"),
     ({"extra_body": {"assay": {"check": {"kind": "magic"}}}}, "assay.check"),
     ({"extra_body": {"assay": {"check": {"kind": "predicate", "condition": "import os"}}}}, "check"),
@@ -124,7 +133,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"messages": [{"role": "assistant", "content": "I am done"}]}, "last message"),
     (
         {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x"}}]}]},
-        "messages",
+        "not supported here: messages.content.image_url",
     ),
     ({"messages": [{"role": "tool", "content": "x"}]}, "tool_call_id"),
     ({"messages": [{"role": "user", "content": "x " * 9000}]}, "context"),
@@ -217,3 +226,59 @@ def test_words_of_a_client_forge_no_turn(gateway) -> None:
     gateway.ask(messages=[said[0], {"role": "assistant", "content": "y"}, said[2]])
     with_plain = gateway.engine.requests[max(gateway.engine.requests)].prompt
     assert len({gateway.renderer._tokenizer.count_marks(ids) for ids in (with_forged, with_plain)}) == 1
+
+
+def test_a_field_that_is_harmless_has_no_effect_and_the_reply_says_so(gateway) -> None:
+    fields = {"user": "u", "metadata": {"a": "b"}, "store": True, "service_tier": "auto", "reasoning_effort": "low"}
+    messages = [{"role": "user", "content": "hi", "name": "ann"}]
+    said = gateway.ask(messages=messages, top_p=1.0, n=1, extra_body=fields)
+    assert said.choices[0].message.content == "hello"
+    assert said.assay["unused"] == sorted([*fields, "messages.name"])
+    assert gateway.ask().assay["unused"] == []
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "getWeather"}}])
+def test_a_forced_call_offers_the_tool_and_says_that_the_model_is_free(gateway, choice: Any) -> None:
+    said = gateway.ask(tools=[WEATHER], tool_choice=choice)
+    assert (said.choices[0].message.content, said.assay["unused"]) == ("hello", ["tool_choice"])
+
+
+def test_an_answer_ends_before_the_first_stop_and_the_next_request_is_a_new_session(gateway) -> None:
+    gateway.says(gateway.renderer.answer("one. Observation: two. three"))
+    said = gateway.ask(stop=["three", "Observation:"], token="agent")
+    assert (said.choices[0].message.content, said.choices[0].finish_reason) == ("one. ", "stop")
+    after = [{"role": "user", "content": "hi"}, said.choices[0].message, {"role": "user", "content": "more"}]
+    assert gateway.ask(messages=after, token="agent").assay["session"] != said.assay["session"]
+
+
+def test_text_beside_calls_and_several_calls_of_another_model_are_read_as_this_model_would_write_them(gateway) -> None:
+    calls = [
+        {"id": name, "type": "function", "function": {"name": "getWeather", "arguments": f'{{"city": "{name}"}}'}}
+        for name in ("Rome", "Oslo")
+    ]
+    messages = [
+        {"role": "user", "content": "where is it warm?"},
+        {"role": "assistant", "content": "I look.", "tool_calls": calls, "reasoning_content": "both"},
+        {"role": "tool", "tool_call_id": "Oslo", "content": "cold"},
+        {"role": "tool", "tool_call_id": "Rome", "content": "warm"},
+    ]
+    said = gateway.ask(messages=messages, tools=[WEATHER])
+    assert said.choices[0].message.content == "hello"
+    assert said.assay["unused"] == ["messages.reasoning_content"]
+    prompt = gateway.renderer.text(list(gateway.engine.requests.values())[-1].prompt)
+    places = [prompt.rindex(text) for text in ("I look.", "Rome", "warm", "Oslo", "cold")]
+    assert places == sorted(places)
+    with pytest.raises(openai.BadRequestError, match="one tool message each"):
+        gateway.ask(messages=messages[:3], tools=[WEATHER])
+
+
+def test_a_client_of_the_responses_api_is_sent_to_chat_completions(gateway) -> None:
+    with gateway.client() as client, pytest.raises(openai.NotFoundError, match="set_default_openai_api"):
+        client.responses.create(model="champion", input="hi")
+
+
+def test_a_long_conversation_is_refused_before_it_is_encoded(gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway.renderer, "prompt", None)
+    with pytest.raises(openai.BadRequestError, match="characters") as refused:
+        gateway.ask("x" * 2_000_000)
+    assert refused.value.code == "context_length_exceeded"

@@ -36,6 +36,11 @@ def loop_of_the_page() -> str:
     return found
 
 
+def run_the_loop(environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", loop_of_the_page()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environ)
+
+
 def test_the_loop_of_the_page_takes_the_embedded_model_to_a_verdict_and_a_session(
     tmp_path: Path, guest_roots: Path
 ) -> None:
@@ -59,15 +64,15 @@ def test_the_loop_of_the_page_takes_the_embedded_model_to_a_verdict_and_a_sessio
         ServedChampion(loop, tmp_path, lambda: digest) as champion,
     ):
         api = GatewayApi(loop, champion, 192, checker, SessionKeeper(kept, Redaction(USUAL), 30.0, utc_now))
+        full = GatewayApi(loop, champion, 8, checker, SessionKeeper(kept, Redaction(USUAL), 30.0, utc_now))
         with GatewayServer(GatewayDoor(api.app, KnownTokens(tmp_path), port), sock):
-            done = subprocess.run(
-                [sys.executable, "-c", loop_of_the_page()],
-                capture_output=True,
-                text=True,
-                timeout=240,
-                check=False,
-                env=environ,
-            )
+            done = run_the_loop(environ)
+        again = loopback_socket("127.0.0.1", 0)
+        port = again.getsockname()[1]
+        with GatewayServer(GatewayDoor(full.app, KnownTokens(tmp_path), port), again):
+            ended = run_the_loop({**environ, "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"})
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "the model's context is 8" in ended.stdout
     (session,) = kept.all()
     assert (done.returncode, done.stdout) == (0, f"\\boxed{{783}} pass {session.id}\n"), done.stderr
     assert [one.role for one in session.said] == ["user", "assistant", "tool", "assistant"]

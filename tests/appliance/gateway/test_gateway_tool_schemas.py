@@ -14,6 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 from appliance.gateway.chat_request import ClientTool
+from curriculum.worlds import tool_schema
 from curriculum.worlds.tool_schema import fault_of, schema_fault, schema_validator
 
 
@@ -136,3 +137,58 @@ def test_schemas_as_clients_write_them_are_taken() -> None:
     assert fault_of(tool, {"tree": {"left": {"right": {}}}, "of": "abc"}) == ""
     assert "left" in fault_of(tool, {"tree": {"left": 1}})
     assert fault_of(tool, {"of": "xy"})
+
+
+HEAVY: dict[str, tuple[dict[str, Any], Any]] = {
+    "divisions": ({"items": {"allOf": [{"multipleOf": 0.0001 * (n + 1)} for n in range(900)]}}, [1.5] * 3_000),
+    "choices": ({"items": {"enum": list(range(8_000))}}, [1.5] * 3_000),
+    "contained": ({"allOf": [{"contains": {"const": n}} for n in range(1_500)]}, [1.5] * 3_000),
+    "unique": ({"allOf": [{"uniqueItems": True}] * 1_500}, [{"b": n} for n in range(1_000)]),
+    "patterns": ({"allOf": [{"pattern": f"a.*b.*c{n}$"} for n in range(1_500)]}, "ab" * 8_000),
+    "lookahead": ({"pattern": "(?=a)(a|aa)+z"}, "a" * 16_000),
+    "names": (
+        {"patternProperties": {f"(?=a)(a|aa)+{n}$": True for n in range(1_000)}},
+        {"a" * 100 + str(n): 1 for n in range(99)},
+    ),
+    "nested": (
+        {"items": {"items": {"items": {"allOf": [{"minimum": n} for n in range(500)]}}}},
+        [[[1] * 20] * 12] * 12,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_a_call_that_would_take_its_schema_too_many_steps_is_refused_before_it_is_checked(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema, value = HEAVY[name]
+    tool = ClientTool(name="t", parameters={"type": "object", "properties": {"a": schema}})
+    monkeypatch.setattr(tool_schema, "schema_validator", None)
+    assert "too long for its schema" in fault_of(tool, {"a": value})
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "array", "items": {"type": "number", "minimum": 0}}, [1.5] * 3_000),
+        ({"type": "string"}, "x" * 16_000),
+        ({"pattern": "^/"}, "/" + "x" * 4_000),
+        ({"enum": [str(n) for n in range(3_000)]}, "2999"),
+        (
+            {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"x": {"type": "number"}, "y": {"type": "string", "pattern": r"^[\w.-]+$"}},
+                    "required": ["x", "y"],
+                    "additionalProperties": False,
+                },
+            },
+            [{"x": 1, "y": "name"}] * 600,
+        ),
+    ],
+)
+def test_a_large_call_of_an_ordinary_tool_is_checked(schema: dict[str, Any], value: Any) -> None:
+    tool = ClientTool(name="t", parameters={"type": "object", "properties": {"a": schema, "b": {"pattern": "^a"}}})
+    assert fault_of(tool, {"a": value, "b": "ab"}) == ""
+    assert fault_of(tool, {"a": value, "b": "b"})

@@ -307,7 +307,7 @@ def test_a_transcript_that_would_fill_the_memory_is_refused_by_both_sides(
 ) -> None:
     rewritten(bundle, {"transcript.json": b"[" + b"[]," * 4_100_000 + b"[]]\n"})
     assert any("values" in reason for reason in check_bundle(bundle).reasons)
-    monkeypatch.setattr(layout, "BOUNDS", replace(BOUNDS, values=100))
+    monkeypatch.setattr(layout, "TRANSCRIPT_BOUNDS", replace(BOUNDS, values=100))
     message = {"parent": None, "role": "user", "text": "[," * 40, "sampled": False}
     sealed(tmp_path / "text", transcript=[message])
     with pytest.raises(BundleError, match="values"):

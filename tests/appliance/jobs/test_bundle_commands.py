@@ -37,6 +37,16 @@ def test_a_bundle_goes_into_one_file_beside_the_person_and_out_again(bundle: Pat
     assert Path("again.zip").read_bytes() == Path("job-1.zip").read_bytes()
 
 
+def test_a_job_s_bundle_is_verified_by_the_job_s_id(bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "data" / "artifacts").mkdir(parents=True)
+    bundle.rename(tmp_path / "data" / "artifacts" / "job-1f0c52b7d2aa")
+    by_id = RUN.invoke(app, ["verify", "job-1f0c52b7d2aa", "--data", str(tmp_path / "data")])
+    assert by_id.exit_code != 2, by_id.output
+    assert by_id.stdout == RUN.invoke(app, ["verify", str(tmp_path / "data" / "artifacts" / "job-1f0c52b7d2aa")]).stdout
+    unknown = RUN.invoke(app, ["verify", "job-000000000000", "--data", str(tmp_path / "data")])
+    assert unknown.exit_code == 2
+
+
 def test_the_command_that_checks_an_answer_again_does_not_take_another_bundle_in_its_folder(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from appliance.records.jobs import Job, JobFile, JobState
 from policies.envelopes import canonical
 from policies.statements import Page, ShownExample
 from verifiers.answers.examples import number_in
-from verifiers.contract.verdict import Outcome, Verdict
+from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.predicate.explain import values_for
 from verifiers.predicate.spec import PredicateSpec
 from verifiers.programs.spec import ProgramSpec
@@ -250,11 +251,45 @@ def test_what_could_not_be_run_is_never_told_as_rejected() -> None:
     assert found.first == ("NOTHING COULD BE TRIED HERE: no broker",)
 
 
-def test_what_there_is_no_time_for_is_said_to_be_missing(service) -> None:
-    clock = iter([0.0, *range(1_000, 2_000)])
-    found = page_of(job("q", (), SIX), None, lambda pairs, _: [], lambda: float(next(clock)))
-    assert found.examples == ()
-    assert "no time" in found.notes[0]
+def judged(pairs: Sequence[tuple[Spec, str]], ground: Ground, accepted: str | None = None) -> list[Verdict]:
+    """What a verifier says that accepts one text only."""
+    fields = {"reason": "r", "verifier": "v", "version": "1", "seconds": 0}
+    rejected = {"outcome": Outcome.FAIL, "score": 0, "ground": ground}
+    passed = {"outcome": Outcome.PASS, "score": 1, "ground": Ground.PROVED}
+    return [Verdict.model_validate(fields | (passed if text == accepted else rejected)) for _, text in pairs]
+
+
+PRIME = {"kind": "predicate", "predicate": "x*x == 7918.5"}
+
+
+@pytest.mark.parametrize("fields", [SIX, PRIME], ids=["answer", "predicate"])
+def test_a_busy_machine_is_no_finding_about_the_check_and_the_jobs_answer_is_always_tried(fields) -> None:
+    clock = itertools.chain([0.0], itertools.repeat(10_000.0))
+    ask = lambda pairs, _: judged(pairs, Ground.REFUTED, "917")  # noqa: E731
+    found = page_of(job("q", (), fields), "917", ask, lambda: next(clock))
+    assert [(one.what, one.accepted) for one in found.examples] == [("the job's answer", True)]
+    assert found.first[0].startswith("THE MACHINE IS TOO BUSY TO TRY EVERYTHING: ")
+    assert not any("NOTHING" in line for line in found.first)
+
+
+@pytest.mark.parametrize("slow", [0.0, 10.0])
+def test_how_many_are_tried_does_not_depend_on_how_slow_the_machine_is(slow: float) -> None:
+    clock = itertools.count(0.0, slow)
+    asked: list[str] = []
+
+    def ask(pairs: Sequence[tuple[Spec, str]], seconds: float) -> list[Verdict]:
+        asked.extend(text for _, text in pairs)
+        return judged(pairs, Ground.REFUTED)
+
+    fields = {"kind": "predicate", "predicate": "x*x == 7918.5"}
+    found = page_of(job("q", (), fields), None, ask, lambda: next(clock))
+    assert len(asked) > 40
+    assert found.first == ("NOTHING IS ACCEPTED of what was tried",)
+
+
+def test_what_is_not_decided_in_its_own_time_is_not_said_to_be_rejected() -> None:
+    found = page_of(job("q", (), SIX), None, lambda pairs, _: judged(pairs, Ground.TIMEOUT), lambda: 0.0)
+    assert found.first == ("NOTHING WAS DECIDED: 8 examples took too long",)
 
 
 def test_programs_next_to_the_reference_are_asked_about_and_idle_ones() -> None:

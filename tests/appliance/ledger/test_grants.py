@@ -308,6 +308,10 @@ REFUSED: dict[str, tuple[tuple[str, ...], Call]] = {
         ("evaluate", NIGHT),
         lambda to: to.put_evaluation(examined(champion=made.evaluation(champion=3).champion)),
     ),
+    "an evaluation against another anchor": (
+        ("evaluate", NIGHT),
+        lambda to: to.put_evaluation(examined(anchored={"linear": made.digest(5)})),
+    ),
     "who works on jobs asks for one": (("jobs",), lambda to: to.put_job(made.job("own"))),
     "who works on jobs names a model": (
         ("jobs",),

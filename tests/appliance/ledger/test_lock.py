@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from appliance.client.api_client import ApiClient
-from appliance.client.failures import DaemonNotRunning
+from appliance.client.failures import DaemonNotRunning, DaemonSilent
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.lock import DataLockedError, data_lock, require_unlocked
 from appliance.system.lock_owner import DEMONSTRATION
@@ -87,6 +88,29 @@ def test_a_demonstration_is_named_by_the_lock_and_by_whoever_asks_for_the_daemon
     with pytest.raises(DaemonNotRunning) as silent:
         ApiClient(tmp_path / "run" / "assay.sock").status()
     assert "start it with `assay serve`" in silent.value.hint
+
+
+def test_a_daemon_that_starts_is_not_said_to_be_stopped(tmp_path: Path) -> None:
+    with data_lock(tmp_path), pytest.raises(DaemonNotRunning, match=r"does not listen yet: .*starts or ends") as early:
+        ApiClient(tmp_path / "run" / "assay.sock").status()
+    assert early.value.exit_code == 6
+
+
+def test_a_daemon_that_is_slow_is_said_to_be_slow_and_a_stopped_one_to_be_stopped(tmp_path: Path) -> None:
+    place = tmp_path / "run" / "assay.sock"
+    with start_owner(tmp_path) as owner, socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(place))
+        silent.listen()
+        with pytest.raises(DaemonSilent, match="too busy") as slow:
+            ApiClient(place, timeout_seconds=0.2).status()
+        owner.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, owner.pid, os.WSTOPPED)
+        with pytest.raises(DaemonSilent, match="the daemon is stopped") as stopped:
+            ApiClient(place, timeout_seconds=0.2).status()
+        owner.send_signal(signal.SIGCONT)
+        owner.kill()
+    assert (slow.value.exit_code, stopped.value.exit_code) == (6, 3)
+    assert f"kill -CONT {owner.pid}" in stopped.value.hint
 
 
 def test_within_one_process_it_is_exclusive_too(tmp_path: Path) -> None:

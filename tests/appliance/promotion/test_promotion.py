@@ -309,10 +309,10 @@ def test_a_quarter_counts_each_pair_of_models_once_and_in_the_order_in_which_the
         night("b", "2025-01-04T02:00:00+00:00", candidate="3" * 64),
         night("c", "2025-01-05T02:00:00+00:00", candidate="4" * 64),
     ]
-    assert [budget_of(one, history).before for one in history] == [0, 0, 0, 1, 1, 2]
-    assert budget_of(history[0], history).quarter == "2024-Q4"
+    assert [budget_of(one, history, POLICY).before for one in history] == [0, 0, 0, 1, 1, 2]
+    assert budget_of(history[0], history, POLICY).quarter == "2024-Q4"
     again = night("old-again", "2025-02-01T02:00:00+00:00", candidate="1" * 64)
-    assert budget_of(again, history).quarter == "2024-Q4"
+    assert budget_of(again, history, POLICY).quarter == "2024-Q4"
 
 
 def test_when_the_budget_is_spent_the_best_candidate_waits_for_the_next_quarter() -> None:

@@ -228,3 +228,14 @@ def test_a_vocabulary_of_whole_phrases_is_proved_as_any_other_and_has_single_dig
     assert [renderer.text([one]) for one in ids if renderer.text([one]).isdigit()] == ["1", "2", "1", "8"]
     assert renderer.read(call, ids) == ToolRequest("print(12)")
     assert renderer.follow(ids, call, "12\n") is not None
+
+
+@pytest.mark.parametrize(
+    "asks",
+    ["tools is defined", "tools is not none", "tools", "tools is defined and tools is not none", "tools != none"],
+)
+def test_a_conversation_without_tools_has_none_however_a_template_asks(asks: str) -> None:
+    template = ChatTemplate("{% if " + asks + " %}Tools: {{ tools | tojson }}{% endif %}", {}, {})
+    assert template.render([], [], open_turn=False) == ""
+    assert template.render([], [{"name": "f"}], open_turn=False) == 'Tools: [{"name": "f"}]'
+    assert ChatTemplate("{{ x is none }}", {}, {"x": None}).render([], [], open_turn=False) == "True"

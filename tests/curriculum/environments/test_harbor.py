@@ -11,7 +11,8 @@ import pytest
 
 from curriculum.environments.terminal.harbor import judge
 from curriculum.environments.terminal.harbor.dockerfile import HarborError
-from curriculum.environments.terminal.harbor.folder import MOST_SECONDS, read_folder, write
+from curriculum.environments.terminal.harbor.folder import read_folder, write
+from curriculum.environments.terminal.harbor.settings import MOST_SECONDS
 from curriculum.registry import make_draft
 from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions
@@ -87,14 +88,13 @@ def test_a_folder_becomes_a_task_of_the_terminal(folder: Path) -> None:
     assert "/app" not in task.draft.messages[0].text
     assert set(task.draft.world["declared"]) == {"hello.txt", "words.txt"}
     assert task.draft.world["files"] == [{"path": "words.txt", "text": "hello\n", "mode": "644"}]
-    assert task.solution == "#!/bin/bash\ncp /work/words.txt /work/hello.txt\n"
+    [solution] = task.solution
+    assert solution.text == "#!/bin/bash\ncp /work/words.txt /work/hello.txt\n"
 
 
-def test_folders_that_an_image_has_and_a_terminal_has_not_are_told(folder: Path) -> None:
-    with (folder / "environment/Dockerfile").open("a") as image:
-        image.write("RUN mkdir -p /app out /data/in\n")
-    [note] = [note for note in read_folder(folder).notes if "Dockerfile makes" in note]
-    assert note.endswith("not exist at the start: out, /data/in")
+def test_folders_that_an_image_makes_exist_at_the_start(folder: Path) -> None:
+    (folder / "environment/Dockerfile").write_text("FROM debian\nRUN mkdir -p /app/out /data\nWORKDIR /app\n")
+    assert read_folder(folder).draft.world["folders"] == ["harbor/data", "out"]
 
 
 def test_the_score_of_a_foreign_test_is_evidence_and_never_a_pass(folder: Path, verifier: FilesVerifier) -> None:
@@ -141,22 +141,38 @@ def test_a_task_that_is_written_is_read_back_with_its_check(tmp_path: Path, veri
         ("task.toml", "[environment\n", "cannot be read"),
         ("task.toml", "environment = 3\n", "not a table"),
         ("task.toml", "[environment]\ngpus = 1\n", "GPU"),
-        ("task.toml", "[environment]\nallow_internet = true\n", "network"),
-        ("task.toml", "[environment]\nnetwork_mode = 'public'\n", "network"),
+        ("task.toml", "[environment]\nallow_internet = true\n", "needs a network .environment.allow_internet"),
+        ("task.toml", "[environment]\nnetwork_mode = 'public'\n", "needs a network"),
+        ("task.toml", "[environment]\nallowed_hosts = ['x.org']\n", "needs a network"),
+        ("task.toml", "[agent]\nnetwork_mode = 'public'\n", "needs a network .agent.network_mode"),
+        ("task.toml", "[verifier]\nnetwork_mode = 'allowlist'\n", "needs a network .verifier.network_mode"),
+        ("task.toml", "[environment]\ntpu = 'v5'\n", "TPU"),
+        ("task.toml", "[environment]\nos = 'windows'\n", "another system"),
+        ("task.toml", "[environment]\nskills_dir = 'x'\n", "skills"),
+        ("task.toml", "[environment]\nworkdir = 'here'\n", "absolute path"),
+        ("task.toml", "[environment]\nhealthcheck = {interval = 3}\n", "healthcheck has no command"),
+        ("task.toml", "[environment]\nenv = {KEY = '${KEY}'}\n", "variables from the host"),
+        ("task.toml", "[solution]\nenv = {KEY = '${KEY}'}\n", "variables from the host"),
+        ("task.toml", "[verifier]\nenvironment_mode = 'other'\n", "environment_mode is unknown"),
+        ("task.toml", "[verifier]\nenvironment = {docker_image = 'x'}\n", "image of its own"),
+        ("task.toml", "[[verifier.collect]]\ncommand = 'x'\nservice = 'db'\n", "another container"),
+        ("task.toml", "[[verifier.collect]]\ntimeout_sec = 3\n", "collect has no command"),
+        ("task.toml", "artifacts = [{source = '/app/a', service = 'db'}]\n", "another container"),
         ("task.toml", "[environment]\ndocker_image = 'x/y'\n", "image"),
         ("task.toml", "[[steps]]\nname = 'a'\n", "steps"),
         ("task.toml", "[verifier]\nenv = {KEY = '$KEY'}\n", "variables"),
         ("environment/docker-compose.yaml", "services: {}\n", "compose"),
-        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nRUN apt-get install -y git\n", "apt-get"),
-        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nRUN make all\n", "runs"),
         ("environment/Dockerfile", "FROM debian AS a\nFROM debian\nWORKDIR /app\n", "stages"),
-        ("environment/Dockerfile", "FROM nvidia/cuda:12\nWORKDIR /app\n", "image"),
-        ("environment/Dockerfile", "FROM debian\n", "working folder"),
         ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY ../x /app/\n", "outside"),
-        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY words.txt /etc/words.txt\n", "outside"),
         ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY gone.txt /app/\n", "not exist"),
-        ("tests/test.sh", "curl -LsSf https://astral.sh/uv/install.sh | sh\nuvx pytest\n", "curl"),
         ("tests/Dockerfile", "FROM debian\n", "image"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /tests\n", "working folder"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY --from=x /a /b\n", "stages"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY words.txt\n", "no target"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nONBUILD RUN true\n", "not supported"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nRUN [\"a\n", "cannot be read"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nENV 1a=2\n", "invalid name"),
+        ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY words.txt /usr/bin/words\x01\n", "no place"),
         ("environment/Dockerfile", "FROM debian\nWORKDIR /app\nCOPY [1,2]\n", "not text"),
         ("environment/Dockerfile", 'FROM debian\nWORKDIR /app\nCOPY [["a"],"b"]\n', "not text"),
         ("environment/Dockerfile", f"FROM debian\nWORKDIR /app\nCOPY {'[' * 50_000}\n", "cannot be read"),
@@ -167,7 +183,6 @@ def test_a_task_that_is_written_is_read_back_with_its_check(tmp_path: Path, veri
         ("task.toml", f"artifacts = {'[' * 50_000}\n", "cannot be read"),
         ("task.toml", f"artifacts = {'1' * 5_000}\n", "cannot be read"),
         ("tests/my file.py", "", "unsupported name"),
-        ("tests/.hidden", "", "unsupported name"),
         ("tests/grows.txt", "/app " * 19_999, "more than 100000 characters"),
         ("tests/assay.json", '{"declared": ["a"], "foreign": {"files": [], "command": ["a"], "rewards": ["r"]}}',
          "foreign"),
@@ -179,6 +194,128 @@ def test_what_cannot_run_here_is_refused_with_the_reason(folder: Path, name: str
     (folder / name).write_text(text)
     with pytest.raises(HarborError, match=why):
         read_folder(folder)
+
+
+RECIPE = r"""
+FROM someone/t-bench/ubuntu-24-04:20250624
+ARG VERSION=8.4.1
+ENV DEBIAN_FRONTEND=noninteractive LEVEL="two words"
+ENV PATH="/opt/tool/bin:${PATH}"
+# a comment in between
+RUN apt-get update && \
+    apt-get install -y --no-install-recommends python3-pip jq sqlite3=3.1 && \
+    # another
+    ln -s /usr/bin/python3 /usr/bin/python && rm -rf /var/lib/apt/lists/*
+RUN pip3 install --no-cache-dir --break-system-packages pytest==$VERSION "pandas>=2,<3" || true
+RUN --mount=type=cache,target=/root/.cache pip install -r /app/needs.txt && python3 -m pip install git+https://x/y.git
+RUN curl -sSf https://sh.rustup.rs | sh -s -- -y
+RUN useradd -m agent; chown agent /data
+WORKDIR /app
+COPY words.txt needs.txt ./
+COPY ["words.txt", "/data/inner/"]
+COPY words.txt /etc/tool/words.conf
+COPY --chmod=755 *.txt /opt/tool/
+COPY <<EOF /app/given.txt
+from here
+EOF
+RUN mkdir -p /app/out /data/empty && chmod +x /app/words.txt
+RUN for n in 1 2; do echo $n; done > /app/numbers.txt; cd /data && sort inner/words.txt > sorted.txt
+USER agent
+CMD ["bash"]
+"""
+
+
+def test_a_recipe_has_packages_files_folders_and_commands_and_names_the_rest(folder: Path) -> None:
+    (folder / "environment/Dockerfile").write_text(RECIPE)
+    (folder / "environment/needs.txt").write_text("# ours\nflask==3.0  # web\n--index-url x\n")
+    (folder / "tests/test.sh").write_text("pip install requests\nuvx -p 3.13 -w pytest-json==1.0 pytest /tests/t.py\n")
+    found = read_folder(folder)
+    recipe = found.recipe
+    assert recipe.pip == ("pytest==8.4.1", "pandas>=2,<3", "requests", "pytest-json==1.0", "flask==3.0")
+    assert recipe.apt == ("jq", "sqlite3")
+    assert [one.partition(" https")[0][:34] for one in found.lost] == [
+        "pip install git+https://x/y.git",
+        "RUN curl -sSf",
+    ]
+    files = {one["path"]: one.get("mode", "644") for one in found.draft.world["files"]}
+    assert files["harbor/opt/tool/words.txt"] == "755"
+    assert {"words.txt", "given.txt", "harbor/data/inner/words.txt", "harbor/etc/tool/words.conf"} <= set(files)
+    assert {"out", "harbor/data/empty"} <= set(found.draft.world["folders"])
+    assert dict(found.draft.world["variables"])["PATH"] == "/work/harbor/opt/tool/bin:/usr/bin:/bin"
+    assert dict(found.draft.world["variables"])["LEVEL"] == "two words"
+    assert recipe.steps[0] == "cd /work && chmod +x /work/words.txt"
+    assert recipe.steps[1].startswith("cd /work && for n in 1 2; do")
+    assert "cd /work/harbor/data && sort" in recipe.steps[1]
+    assert any("ordinary user" in note and "chown" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("line", "lost"),
+    [
+        ("FROM nvidia/cuda:12", "FROM nvidia/cuda:12"),
+        ("RUN npm install -g x", "npm install"),
+        ("RUN git clone https://x/y", "git clone"),
+        ("RUN R -e \"install.packages('x')\"", "install.packages"),
+        ("ADD https://x/y.tar.gz /app/", "ADD https://x"),
+        ("RUN service nginx start", "service nginx"),
+        ('ENTRYPOINT ["/usr/sbin/nginx"]', "ENTRYPOINT"),
+        ("RUN pip install ./here", "pip install ./here"),
+    ],
+)
+def test_what_cannot_be_reproduced_is_named(folder: Path, line: str, lost: str) -> None:
+    base = "" if line.startswith("FROM") else "FROM debian\n"
+    (folder / "environment/Dockerfile").write_text(f"{base}{line}\nWORKDIR /app\nCOPY words.txt /app/\n")
+    assert lost in "; ".join(read_folder(folder).lost)
+
+
+def test_a_task_that_asks_for_a_network_is_read_without_one_if_that_is_asked_for(folder: Path) -> None:
+    (folder / "task.toml").write_text("[environment]\nallow_internet = true\n")
+    with pytest.raises(HarborError) as refused:
+        read_folder(folder)
+    assert "--without-network" in str(refused.value.hint)
+    assert any("nothing can be fetched" in note for note in read_folder(folder, without_network=True).notes)
+
+
+def test_fields_that_a_terminal_has_no_use_for_are_named_and_none_is_passed_over_in_silence(folder: Path) -> None:
+    (folder / "task.toml").write_text(
+        'what = 1\n[agent]\nuser = "agent"\n[environment]\nmemory_mb = 9000\ncolour = 1\n'
+        '[environment.healthcheck]\ncommand = "test -f /app/words.txt"\n'
+        '[[verifier.collect]]\ncommand = "cp /app/words.txt /app/hello.txt"\n[verifier]\nenv = {LEVEL = 3}\n'
+    )
+    found = read_folder(folder)
+    notes = "; ".join(found.notes)
+    for part in ("has what,", "environment.colour", "agent.user", "memory_mb is 9000", "fresh sandbox", "means public"):
+        assert part in notes
+    assert found.recipe.healthcheck == "test -f /work/words.txt"
+    assert found.draft.world["collect"] == ["cd /work && cp /work/words.txt /work/hello.txt"]
+    assert found.draft.spec.foreign.variables == (("LEVEL", "3"),)
+    assert found.draft.spec.foreign.seconds == MOST_SECONDS
+
+
+def test_scores_that_differ_are_none_and_are_told(folder: Path, verifier: FilesVerifier) -> None:
+    text = "echo 1 > /logs/verifier/reward.txt; echo '{\"reward\": 0}' > /logs/verifier/reward.json\n"
+    (folder / "tests/test.sh").write_text(text)
+    found = verifier.verify(read_folder(folder).draft.spec, submission(hello_txt="hello\n"))
+    assert (found.outcome, found.foreign_reward) == (Outcome.FAIL, None)
+    assert found.evidence["scores differ"] == "reward.json 0.0, reward.txt 1.0"
+
+
+def test_a_test_sees_what_was_made_changed_and_removed_and_not_what_was_removed(
+    folder: Path, verifier: FilesVerifier
+) -> None:
+    text = "test -f /app/new/deep.txt -a ! -e /app/words.txt && echo 1 > /logs/verifier/reward.txt\n"
+    (folder / "tests/test.sh").write_text(text)
+    spec = read_folder(folder).draft.spec
+    left = {"new/deep.txt": {"text": "x", "mode": "644"}, "words.txt": {"problem": "removed"}}
+    assert verifier.verify(spec, json.dumps(left)).foreign_reward == 1
+    assert verifier.verify(spec, submission(new_txt="x")).foreign_reward is None
+    for path in ("../x", "/etc/x", "a/../b", ""):
+        wrong = verifier.verify(spec, json.dumps({path: {"text": "x", "mode": "644"}}))
+        assert wrong.ground is Ground.UNREADABLE
+    under_a_file = {path: {"text": "x", "mode": "644"} for path in ("a", "a/b")}
+    assert verifier.verify(spec, json.dumps(under_a_file)).foreign_reward is None
+    many = json.dumps({f"f{at}": {"problem": ""} for at in range(501)})
+    assert verifier.verify(spec, many).ground is Ground.UNREADABLE
 
 
 @pytest.mark.parametrize("name", ["task.toml", "instruction.md", "environment/Dockerfile", "tests/test.sh"])

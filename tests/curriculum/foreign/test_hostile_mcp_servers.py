@@ -45,7 +45,7 @@ def honest(pool: Sessions) -> OwnRow:
     [
         ("hang", "longer than 2 seconds"),
         ("end", "it is gone"),
-        ("raise", "it is gone: RuntimeError: the "),
+        ("raise", "it is gone: .*RuntimeError: the "),
         ("flood", "more than 524288 bytes"),
         ("nonsense", "no message"),
         ("nested", "no message"),
@@ -125,7 +125,7 @@ def test_what_a_server_says_is_bounded_text(pool: Sessions) -> None:
         ("other", "different tools the second time"),
         ("pages", "more than 16 pages"),
         ("version", "version of the protocol"),
-        ("missing", "it is gone: ModuleNotFoundError: No module named 'nothing_of_the_sort'"),
+        ("missing", "ModuleNotFoundError: No module named 'nothing_of_the_sort'"),
     ],
 )
 def test_a_list_that_no_model_is_told_gives_no_task(pool: Sessions, what: str, why: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from curriculum.adapters import ADAPTERS
+from curriculum.adapters.npm import npm_package
 from curriculum.adapters.packages import MOST_FILES, guest_package, package_at
 from curriculum.contract.errors import CurriculumError
 
@@ -36,8 +37,70 @@ def test_a_wheel_is_read_without_what_describes_it(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "my_env-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("my_env/__init__.py", "x = 1\n")
         wheel.writestr("my_env-1.0.dist-info/METADATA", "Name: my-env\n")
+        wheel.writestr("my_env-1.0.dist-info/RECORD", "")
     found = package_at(tmp_path / "my_env-1.0-py3-none-any.whl")
-    assert found == ("my_env", {"my_env/__init__.py": b"x = 1\n"})
+    assert found.name == "my_env"
+    assert sorted(found.files) == ["my_env-1.0.dist-info/METADATA", "my_env/__init__.py"]
+
+
+PROJECT = """
+[project]
+name = "my-env"
+version = "2.1"
+dependencies = ["numpy>=1.19", "requests"]
+[project.optional-dependencies]
+dev = ["pytest"]
+[project.scripts]
+serve = "my_env.server.app:main"
+"""
+
+
+def test_a_folder_brings_what_its_project_requires_its_version_and_its_entry_point(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text(PROJECT)
+    found = package_at(folder)
+    assert found.requires == ("numpy>=1.19", "requests")
+    assert b"from my_env.server.app import main" in found.files["my_env/__main__.py"]
+    assert b"Version: 2.1" in found.files["my_env-2.1.dist-info/METADATA"]
+
+
+def test_a_project_folder_stands_for_the_one_package_in_it(tmp_path: Path, folder: Path) -> None:
+    project = tmp_path / "Project 1"
+    (project / "src").mkdir(parents=True)
+    (project / "pyproject.toml").write_text(PROJECT)
+    folder.rename(project / "src" / "my_env")
+    found = package_at(project)
+    assert (found.name, found.requires) == ("my_env", ("numpy>=1.19", "requests"))
+    assert "my_env/server/app.py" in found.files
+
+
+def test_a_folder_without_a_project_brings_what_its_list_of_requirements_says(folder: Path) -> None:
+    (folder / "server" / "requirements.txt").write_text("# ours\nnumpy>=1  # arrays\n\nrequests\n")
+    assert package_at(folder).requires == ("numpy>=1", "requests")
+
+
+@pytest.mark.parametrize("text", ["[project", "project = 1", "[project]\ndependencies = 3", "a = " + "[" * 9_000])
+def test_a_project_that_cannot_be_read_is_refused(folder: Path, text: str) -> None:
+    (folder / "pyproject.toml").write_text(text)
+    with pytest.raises(CurriculumError, match="cannot be read"):
+        package_at(folder)
+
+
+def test_a_wheel_brings_its_requirements_without_extras_and_starts_by_its_entry_point(tmp_path: Path) -> None:
+    about = "my_env-1.0.dist-info"
+    with zipfile.ZipFile(tmp_path / "my_env-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("my_env/__init__.py", "def main(): pass\n")
+        needs = 'Requires-Dist: mcp[cli]>=1.6\nRequires-Dist: pytest; extra == "dev"\n'
+        wheel.writestr(f"{about}/METADATA", f"Name: my-env\nVersion: 1.0\n{needs}")
+        wheel.writestr(f"{about}/entry_points.txt", "[console_scripts]\nmy-env = my_env:main\nx = other:main\n[y]\n")
+    found = package_at(tmp_path / "my_env-1.0-py3-none-any.whl")
+    assert found.requires == ("mcp[cli]>=1.6",)
+    assert found.files["my_env/__main__.py"] == b"import sys\n\nfrom my_env import main\n\nsys.exit(main())\n"
+
+
+@pytest.mark.parametrize("name", ["npm:", "npm:../x", "npm:-g", "npm:a b", "npm:@a", "npm:x@--y", "npm:file:x"])
+def test_what_is_no_name_of_npm_is_not_asked_for(name: str) -> None:
+    with pytest.raises(CurriculumError, match="invalid npm package"):
+        npm_package(name)
 
 
 @pytest.mark.parametrize(

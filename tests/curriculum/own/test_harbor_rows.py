@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,7 +100,7 @@ def met_by_nothing_done(row: OwnRow) -> OwnRow:
 def test_a_row_that_only_its_own_test_scores_has_no_answer_and_is_never_certified(tmp_path: Path) -> None:
     (repair(tmp_path / "one") / "tests/assay.json").unlink()
     read = row_of_folder(tmp_path / "one")
-    assert (read.solution, read.row.answer) == ("", "")
+    assert read.row.answer == ""
     rows = [read.row.model_copy(update={"question": f"{read.row.question} {at}"}) for at in range(20)]
     found = certified(*rows)
     assert ONLY_FOREIGN in found.faults
@@ -108,12 +111,113 @@ def test_a_row_that_only_its_own_test_scores_has_no_answer_and_is_never_certifie
 
 @pytest.mark.parametrize(
     ("script", "why"),
-    [("exit 3\n", "exit code 3"), ("kill -9 -1\n", "does not complete"), ("x" * 100_001, "cannot run here")],
+    [("exit 3\n", "exit code 3"), ("kill -9 -1\n", "does not complete"), ("echo why; exit 1", "why .exit code 1")],
 )
 def test_a_solution_that_does_not_run_is_told(tmp_path: Path, pool: SessionPool, script: str, why: str) -> None:
     read = row_of_folder(repair(tmp_path / "one"))
     with pytest.raises(RowError, match=why):
-        solved(pool, read._replace(solution=script))
+        solved(pool, read._replace(solution=(read.solution[0].model_copy(update={"text": script}),)))
+
+
+FOREIGN = {
+    "task.toml": '[environment]\nallow_internet = true\n[environment.healthcheck]\ncommand = "test -s /data/made"\n',
+    "instruction.md": "Write the sum of /data/made into /app/out/sum.txt.\n",
+    "environment/Dockerfile": "FROM ubuntu:22.04\nRUN mkdir -p /app/out\nWORKDIR /app\nCOPY numbers /data/\n"
+    "RUN sort -n /data/numbers > /data/made && rm /data/numbers\n",
+    "environment/numbers": "3\n1\n2\n",
+    "tests/test.sh": "cd /app; mkdir -p /logs/verifier\n"
+    'if [ "$(cat out/sum.txt)" = 6 ] && [ ! -e /data/numbers ]; then echo 1; else echo 0; fi'
+    " > /logs/verifier/reward.txt; cat out/sum.txt\n",
+    "solution/solve.sh": "#!/bin/bash\npython3 /solution/add.py\n",
+    "solution/add.py": "open('/app/out/sum.txt', 'w').write(str(sum(map(int, open('/data/made')))))\n",
+}  # fmt: skip
+
+
+def peers(folder: Path, **texts: str) -> Path:
+    """A folder as others write them: it installs, copies and runs something, and asks for a network."""
+    for name, text in (FOREIGN | texts).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_folder_of_others_is_prepared_and_its_solution_shows_that_it_can_be_solved(
+    tmp_path: Path, pool: SessionPool
+) -> None:
+    with pytest.raises(RowError, match="--without-network"):
+        row_of_folder(peers(tmp_path / "one"))
+    row = solved(pool, row_of_folder(tmp_path / "one", without_network=True))
+    assert [(one["path"], one["text"]) for one in row.world["files"]] == [("harbor/data/made", "1\n2\n3\n")]
+    assert row.world["folders"] == ["harbor/data", "out"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("solution/add.py", "open('/app/out/sum.txt', 'w').write('7')\n", "a score of 0 here.*its test: 7"),
+        ("solution/add.py", "raise SystemExit('no way')\n", "does not complete: no way .exit code 1"),
+        ("environment/Dockerfile", "FROM ubuntu\nWORKDIR /app\nRUN mkdir -p /data\n", "its health check fails"),
+    ],
+)
+def test_a_folder_whose_solution_fails_is_refused_with_its_output(
+    tmp_path: Path, pool: SessionPool, name: str, text: str, why: str
+) -> None:
+    folder = peers(tmp_path / "one", **{name: text})
+    with pytest.raises(RowError, match=why):
+        solved(pool, row_of_folder(folder, without_network=True))
+
+
+def test_a_folder_that_cannot_be_reproduced_needs_a_solution_that_does_without(
+    tmp_path: Path, pool: SessionPool
+) -> None:
+    lossy = FOREIGN["environment/Dockerfile"] + "RUN curl -O https://x/y\nRUN exit 3\n"
+    folder = peers(tmp_path / "one", **{"environment/Dockerfile": lossy})
+    assert solved(pool, row_of_folder(folder, without_network=True)).world["files"]
+    (folder / "solution/solve.sh").unlink()
+    with pytest.raises(RowError, match=r"no solution that would show .* RUN curl"):
+        row_of_folder(folder, without_network=True)
+    (folder / "environment/Dockerfile").write_text(FOREIGN["environment/Dockerfile"] + "RUN echo away; exit 3\n")
+    with pytest.raises(RowError, match=r"no solution that would show .*exit code 3"):
+        solved(pool, row_of_folder(folder, without_network=True))
+
+
+def test_what_an_image_installs_is_in_the_terminal_and_beside_the_test(
+    tmp_path: Path, full_roots: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sets = tmp_path / "sets"
+    monkeypatch.setattr("runtime.package_sets.sets_folder", lambda: sets)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    about = "toy-1.0.dist-info"
+    with zipfile.ZipFile(tmp_path / "toy-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("toy.py", "def main():\n    print(6)\n")
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/entry_points.txt", "[console_scripts]\ntoy = toy:main\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    image = "FROM python:3.12-slim\nRUN apt-get update && pip install toy==1.0 nowhere\nWORKDIR /app\n"
+    test = 'pip install pytest; [ "$(toy)$(cat /app/sum.txt)" = 66 ] && echo 1 > /logs/verifier/reward.txt\n'
+    folder = peers(
+        tmp_path / "one",
+        **{
+            "task.toml": "",
+            "environment/Dockerfile": image,
+            "tests/test.sh": test,
+            "solution/solve.sh": "pip install x && python -m toy; toy > /app/sum.txt\n",
+        },
+    )
+    own = BrokerSettings(state_dir=tmp_path / "state", root_dir=full_roots, ready=1, package_sets=sets)
+    with Sessions(RuntimeSettings(own=own)) as pool:
+        row = solved(pool, row_of_folder(folder))
+    assert row.environment == "container"
+    assert of_rows(row).missing() == ""
+    assert of_rows(row).packages == [row.world["packages"]]
+    monkeypatch.setenv("PIP_FIND_LINKS", os.devnull)  # a second time nothing is asked for
+    with Sessions(RuntimeSettings(own=own)) as pool:
+        assert solved(pool, row_of_folder(folder)).world["packages"] == row.world["packages"]
+    shutil.rmtree(sets)
+    assert "add its folders again" in of_rows(row).missing()
 
 
 def test_what_is_no_task_here_says_why(tmp_path: Path) -> None:

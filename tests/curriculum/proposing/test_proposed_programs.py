@@ -10,6 +10,7 @@ from written import BODY, CALLS, program
 
 from curriculum.proposing.execution import _DRIVER, Executor
 from curriculum.proposing.kind import Provers
+from curriculum.proposing.near_duplicates import NoveltyMemory
 from curriculum.proposing.refusals import Reason, RefusedProposal, parts
 from curriculum.proposing.registry import KINDS
 from curriculum.proposing.screening import FUNCTION, ScreenedProgram, screened
@@ -62,12 +63,28 @@ REFUSED = {
     Reason.IGNORES: [program(BODY.replace("x * k", "x * 2"))],
     Reason.SHOWN: [
         program("def f(x, y):\n    return x * y if y > 3 else x", "17, 3"),
-        program("def f(x, y):\n    note = 'f(40,9) gives 360.'\n    return x * y", "40, 9"),
+        program(
+            "def f(x, y):\n    note = 'f(40,9) gives 760.'\n    return x * y + sum(range(x)) // 2 + y + 1", "40, 9"
+        ),
     ],
     Reason.LOOKUP: [
         program("def f(x):\n    return {1: 21, 2: 35, 3: 42, 8: 1, 5: 77}.get(x)", "1"),
         program("def f(x):\n    if x == 3:\n        return 5417\n    return x * 2 + 1", "3"),
         program("def f(x):\n    'Looks it up.'\n    return {1: 21, 2: 35, 3: 42, 8: 1, 5: 77}.get(x)", "1"),
+    ],
+    Reason.TRIVIAL: [
+        program("def f(x):\n    for n in range(x):\n        if n > x:\n            x += n\n    return x + 1", "7"),
+        program("def f(x):\n    total = 5\n    for n in range(x):\n        total += 3\n    return total", "6"),
+        program("def f(xs):\n    out = [x for x in xs]\n    out.append(0)\n    return out", "[3, 1, 2]"),
+        program("def f(xs):\n    return [9, 9] + xs", "[3, 1, 2]"),
+        program("def f(s):\n    n = 0\n    for c in s:\n        n += 1\n    return n", "'abcdefgh'"),
+        program(
+            "def f(xs):\n    a = xs[0]\n    for x in xs:\n        a = x if x > a else a\n    return a * 2", "[8, 3, 2]"
+        ),
+        program("def f(x, y):\n    total = 0\n    for n in range(y):\n        total += x\n    return total", "17, 13"),
+        program("def f(x, y):\n    return (x + y) * 2 - y", "17, 40"),
+        program("def f(s):\n    out = ''\n    for c in s:\n        out = c + out\n    return out", "'abcdefgh'"),
+        program("def f(s, t):\n    return ''.join([s, t])", "'abc', 'de'"),
     ],
     Reason.UNCHECKABLE: [program("def f(x):\n    return x % 2 == 0", "7")],
 }
@@ -148,11 +165,11 @@ def test_a_program_that_others_kept_from_its_end_once_is_run_again(checker: Chec
     busy: Any = BusyPool(checker.sessions(), 1)
     made = KINDS["deduction"].make(program(), Provers(Executor(busy, "tests"), checker, "proposed:tests@0"))
     assert (made.label.answer, busy.lost) == ("24", -2)
-    for lost in (2, 3):
+    for lost in (4, 5):  # it is asked without the fixed inputs before it is refused
         held: Any = BusyPool(checker.sessions(), lost)
         with pytest.raises(RefusedProposal) as found:
             KINDS["deduction"].make(program(), Provers(Executor(held, "tests"), checker, "proposed:tests@0"))
-        assert (found.value.reason, held.lost) == (Reason.SLOW, lost - 2)
+        assert (found.value.reason, held.lost) == (Reason.SLOW, lost - 4)
 
 
 def test_deduction_asks_for_what_the_program_gave_twice(provers: Provers, checker: Checker) -> None:
@@ -223,6 +240,45 @@ def test_a_program_with_other_names_is_the_same_program() -> None:
     noted = BODY.replace("def f(xs, k):", "def f(xs: list, k: int) -> int:\n    'Adds them up.'")
     assert screened(BODY).key == screened(renamed).key == screened(noted).key
     assert screened(BODY).key != screened(BODY.replace("+ i", "- i")).key
+
+
+SQUARES = """def f(xs, k):
+    return sum(x * x for x in sorted(xs)[1:] if x % k) + len(xs)"""
+WRITTEN_ANEW = (
+    """def f(values, step):
+    values = sorted(values)
+    total = len(values)
+    for place in range(1, len(values)):
+        if values[place] % step != 0:
+            total += values[place] ** 2
+    return total""",
+    """def f(xs, k):
+    out = [len(xs)]
+    while False:
+        out.append(k)
+    rest = list(xs)
+    rest.remove(min(rest))
+    return sum(out + [x * x for x in rest if x % k > 0])""",
+)
+
+
+@pytest.mark.parametrize("mode", ["deduction", "abduction"])
+def test_a_program_with_the_results_of_an_earlier_one_is_known_however_it_is_written(
+    provers: Provers, mode: str
+) -> None:
+    first = KINDS[mode].make(program(SQUARES, "[3, 1, 2, 5], 2"), provers)
+    memory = NoveltyMemory([first.task], threshold=0.99)  # so that only the results tell
+    for body in WRITTEN_ANEW:
+        again = KINDS[mode].make(program(body, "[9, 4, 7, 1, 3], 2"), provers)
+        with pytest.raises(RefusedProposal, match="same results"):
+            memory.require_new(again)
+    other = KINDS[mode].make(program(SQUARES.replace("[1:]", "[2:]"), "[3, 1, 2, 5], 2"), provers)
+    memory.require_new(other)
+
+
+def test_a_program_that_never_ends_on_a_fixed_input_is_judged_by_its_own(provers: Provers) -> None:
+    body = "def f(n):\n    while n < 25:\n        pass\n    return n * n % 97 + n"
+    assert KINDS["deduction"].make(program(body, "26"), provers).label.answer
 
 
 def test_a_proposal_is_read_by_a_grammar_and_never_repaired() -> None:

@@ -14,7 +14,8 @@ from curriculum.contract.task import Split, Task, asked
 from curriculum.registry import make_task
 from curriculum.sealed import TaskStream, sealed_set
 from curriculum.seeds import seeds
-from curriculum.separation.index import SeparationIndex, TrainedQuestions, text_of, tokens_of, without_numbers
+from curriculum.separation.folding import tokens_of, without_numbers
+from curriculum.separation.index import SeparationIndex, TrainedQuestions, text_of
 from curriculum.separation.rules import Check, Match
 from verifiers.answers.spec import AnswerSpec
 
@@ -59,6 +60,56 @@ def check_of(match: Match | None) -> Check | None:
 )
 def test_what_somebody_wrote_is_stopped_where_it_is_a_copy(text: str, check: Check) -> None:
     assert check_of(INDEX.met_by_text(text)) is check
+
+
+CYRILLIC = str.maketrans("aeopcxyisAEOTMHK", "аеорсхуіѕАЕОТМНК")
+GREEK = str.maketrans("AHoviMTu", "ΑΗονιΜΤυ")
+WIDE = {code: code + 0xFEE0 for code in range(33, 127)}
+DISGUISES = {
+    "Cyrillic letters": QUESTION.translate(CYRILLIC),
+    "Greek letters": QUESTION.translate(GREEK),
+    "full width": QUESTION.translate(WIDE),
+    "no blanks": QUESTION.replace(" ", ""),
+    "some blanks": QUESTION.replace("e ", "e"),
+    "other blanks": QUESTION.replace(" ", "\u00a0"),
+    "blank letters": QUESTION.replace(" ", "\u2800"),
+    "decimal entities": "".join(f"&#{ord(sign)};" for sign in QUESTION),
+    "hexadecimal entities": "".join(f"&#x{ord(sign):x};" for sign in QUESTION),
+    "entities of entities": QUESTION.replace("a", "&amp;#97;"),
+    "zero width": "\u200b".join(QUESTION),
+    "entities of zero width": QUESTION.replace("a", "a&#8203;"),
+    "accents": QUESTION.replace("e", "e\u0301"),
+    "mathematical letters": QUESTION.replace("a", "𝒂"),
+    "several": QUESTION.upper().translate(CYRILLIC).replace(" ", ""),
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_copy_that_looks_the_same_or_has_no_blanks_is_found_at_each_door(disguise: str) -> None:
+    text = DISGUISES[disguise]
+    assert INDEX.met_by_text(text) is not None
+    assert INDEX.met_by_result(f"total 3\n{text}\n[1, 4, 9]") is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "У фермера 17 овец, и в понедельник он покупает ещё 25. Сколько овец у него во вторник утром?",
+        "Ένας αγρότης έχει 17 πρόβατα και αγοράζει άλλα 25 τη Δευτέρα. Πόσα έχει την Τρίτη;",
+        "किसान के पास 17 भेड़ें हैं और वह सोमवार को 25 और खरीदता है।",
+        "Abakersells120rollsbeforenoonandhalfasmanyafterit.Howmanyrollsdoeshesellthatday?",
+        "x &lt; 17 &amp;&amp; y &gt; 25",
+    ],
+)
+def test_other_texts_in_other_scripts_or_without_blanks_are_let_through(text: str) -> None:
+    assert INDEX.met_by_text(text) is None
+    assert INDEX.met_by_result(text) is None
+
+
+def test_without_blanks_the_numbers_are_still_the_question() -> None:
+    sums = SeparationIndex([written("What is the sum of 3 and 51 in decimal digits?")])
+    assert sums.met_by_result("log: Whatisthesumof3and51indecimaldigits? 54") is not None
+    assert sums.met_by_result("log: Whatisthesumof3and5indecimaldigits? 8") is None
 
 
 @pytest.mark.parametrize(

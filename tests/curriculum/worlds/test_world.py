@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import pytest
 from toy_worlds import BROKEN, TOYS, ToyEnvironment
 
 from curriculum.worlds.world import TEXT_BYTES, World
-from runtime.errors import InfrastructureError
-from runtime.sandbox import SessionPool
+from runtime.errors import InfrastructureError, StarvedError
+from runtime.sandbox import CallResult, CallStatus, SessionPool
 from runtime.sessions import Sessions
+from runtime.sessions.session import LiveSession
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 START = {"start": 5, "sign": "way out"}
@@ -190,6 +192,28 @@ def test_a_world_that_breaks_is_the_infrastructure_s_failure_and_stays_broken(
             with pytest.raises(InfrastructureError, match=f"a world of one that {name} is broken") as met:
                 world.call("look", {})
             assert met.value.hint
+
+
+def test_a_sandbox_that_ends_by_its_wall_clock_is_no_tool_error_of_the_model(
+    pool: SessionPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(pool, "counter") as world:
+        world.call("add", {"number": 1})
+        world._commanded = True  # as if the model's own commands had run in it: it may end such a world itself
+        whole = LiveSession.start
+
+        def expired(self: LiveSession, *given: Any, **named: Any) -> Future[CallResult]:
+            over = whole(self, *given, **named).result().model_copy(update={"status": CallStatus.EXPIRED})
+            done = Future[CallResult]()
+            done.set_result(over)
+            return done
+
+        with monkeypatch.context() as patch:
+            patch.setattr(LiveSession, "start", expired)
+            with pytest.raises(StarvedError):
+                world.call("add", {"number": 1})
+        with pytest.raises(InfrastructureError):
+            world.call("look", {})
 
 
 def test_a_long_answer_is_cut_and_says_so(pool: SessionPool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -14,10 +15,12 @@ import pytest
 from box_kit import PROFILE, Bench, Guest
 from guest_roots import without_userland
 
-from runtime.backends import gvisor
+from runtime.backends import gvisor, process_box
 from runtime.backends.cgroups import ControlGroup
 from runtime.backends.gvisor import GVisor
-from runtime.errors import InfrastructureError
+from runtime.broker.boxes import Handshake
+from runtime.errors import InfrastructureError, StartError
+from runtime.guest import wire
 from runtime.settings import BrokerSettings
 
 
@@ -206,6 +209,47 @@ def test_a_runsc_that_hangs_is_killed(tmp_path: Path, root_dir: Path, monkeypatc
         assert (bench.groups(), bench.folders()) == ([], [])
     finally:
         bench.close()
+
+
+def test_a_runsc_that_is_slow_is_awaited_as_long_as_it_computes(
+    tmp_path: Path, root_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a busy machine, where it computes or waits for a CPU; a guest that starts slowly is no other case."""
+    monkeypatch.setattr(gvisor, "START_SECONDS", 0.25)
+    monkeypatch.setattr(process_box, "INTERVALS", 400)
+    slow = tmp_path / "runsc"
+    computes = "awk 'BEGIN { for (i = 0; i < 8000000; i++) n += i }'"
+    slow.write_text(f'#!/bin/sh\ncase "$*" in *" run "*) {computes} ;; esac\nexec {gvisor.find_runsc()} "$@"\n')
+    slow.chmod(0o755)
+    bench = Bench(BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir, runsc=str(slow)), GVisor)
+    try:
+        begun = time.monotonic()
+        with bench.guest() as guest:
+            assert time.monotonic() - begun > 0.25
+            assert guest.says("print(1)") == "1\n"
+    finally:
+        bench.close()
+
+
+def test_a_guest_that_starts_slowly_is_awaited_as_long_as_it_computes(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_box, "INTERVALS", 1_000)
+    box = bench.ask(lambda done: bench.backend.start(bench.profile, None, done))
+    guest = Guest(bench, box, fresh=False)
+    try:
+        assert bench.ask(lambda done: Handshake(bench.reactor, box, None, 0.05, done)) is None
+    finally:
+        guest.end()
+
+
+def test_a_stopped_guest_is_given_up_and_that_is_an_error_of_its_start(bench: Bench) -> None:
+    with bench.guest() as guest:
+        for pid in guest.processes():
+            os.kill(pid, signal.SIGSTOP)
+        problem = bench.ask(lambda done: Handshake(bench.reactor, guest.box, wire.Op.PING, 0.3, done))
+        assert isinstance(problem, StartError)
+        assert "neither computes nor waits for a CPU" in str(problem)
 
 
 def test_a_runsc_that_goes_missing_is_said_so(tmp_path: Path, root_dir: Path) -> None:

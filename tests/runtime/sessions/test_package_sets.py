@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +12,10 @@ import pytest
 from pydantic import ValidationError
 
 from runtime.backends.packages import find_set
+from runtime.backends.rootfs import inspect_python
 from runtime.errors import RefusedError
-from runtime.package_sets import InstalledSet, extend_set, install_set, installed_names, set_named
+from runtime.package_sets import InstalledSet, extend_set, install_set, installed_names, pip, set_named
+from runtime.package_sets.pip import resolve
 from runtime.profile import PackageSet, Profile
 from runtime.sandbox import Tier
 from runtime.sessions import Sessions
@@ -54,7 +57,7 @@ def test_what_is_no_exact_version_is_not_installed(tmp_path: Path, pin: str) -> 
 def test_packages_that_cannot_be_had_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "nothing"))
-    with pytest.raises(RefusedError, match="could not be fetched"):
+    with pytest.raises(RefusedError, match="No matching distribution found for annotated-types"):
         install_set("toy", ["annotated-types==0.0.0"], ["annotated_types"], tmp_path / "sets")
     assert list((tmp_path / "sets").iterdir()) == []
 
@@ -103,6 +106,74 @@ def test_a_set_is_extended_by_files_and_by_nothing_that_it_has_already(toy: tupl
             extend_set("toy-other", base.folder, {path: b""}, sets)
     shutil.rmtree(changed.folder)
     (sets / "toy-mine.name").unlink()
+
+
+def wheel(folder: Path, name: str, version: str, *needs: str) -> None:
+    about = f"{name}-{version}.dist-info"
+    requires = "".join(f"Requires-Dist: {need}\n" for need in needs)
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as made:
+        made.writestr(f"{name}.py", f"VERSION = {version!r}\n")
+        made.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requires}")
+        made.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        made.writestr(f"{about}/RECORD", "")
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is pip's only source."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    return folder
+
+
+def test_a_lock_has_all_dependencies_by_hash_and_prefers_the_given_versions(wheels: Path, tmp_path: Path) -> None:
+    for version in ("1.0", "2.0"):
+        wheel(wheels, "below", version)
+    wheel(wheels, "above", "3.0", "below>=1", 'unseen; extra == "more"')
+    python = inspect_python(None).version
+    assert [(one.name, one.version) for one in resolve(["above"], [], python)] == [("above", "3.0"), ("below", "2.0")]
+    kept = resolve(["above"], ["below==1.0"], python)
+    assert [(one.name, one.version) for one in kept] == [("above", "3.0"), ("below", "1.0")]
+    newer = resolve(["above", "below>1"], ["below==1.0"], python)
+    assert newer[1].version == "2.0"  # what is preferred gives way to what is required
+    found = install_set("locked", [one.line for one in kept], [], tmp_path / "sets")
+    assert (found.folder / "below.py").read_text() == "VERSION = '1.0'\n"
+    wheel(wheels, "below", "1.0", "other")  # another file by the same name and version
+    with pytest.raises(RefusedError, match=r"(?i)hash"):
+        install_set("locked", [one.line for one in kept], [], tmp_path / "others")
+
+
+def test_an_installation_without_a_solution_shows_what_pip_says(wheels: Path) -> None:
+    wheel(wheels, "above", "3.0", "below>=9")
+    wheel(wheels, "below", "1.0")
+    with pytest.raises(RefusedError, match=r"pip failed: .*below>=9"):
+        resolve(["above"], [], inspect_python(None).version)
+
+
+@pytest.mark.parametrize("asked", ["--index-url=x", "a @ file:///x", "../x", "a\n--pre", "git+https://x/y", "-r x"])
+def test_only_names_and_versions_are_resolved(asked: str) -> None:
+    with pytest.raises(RefusedError, match="not a requirement"):
+        resolve([asked], [], "3.11.2")
+
+
+def test_an_installer_is_ended_for_lack_of_progress_and_not_for_its_duration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pip, "STALLED_SECONDS", 1.0)
+    monkeypatch.setattr(pip, "LOOK_SECONDS", 0.1)
+    writes = "for n in 1 2 3 4 5 6 7 8; do sleep .3; echo $n >> grown; done; echo done"
+    assert "done" in pip.run_installer(["sh", "-c", writes], "it", [tmp_path], tmp_path)
+    with pytest.raises(RefusedError, match=r"no progress for 1 s: before\\x1b\[2J"):
+        pip.run_installer(["sh", "-c", "printf 'before\\033[2J\\n'; sleep 60"], "it", [tmp_path])
+
+
+def test_an_installer_that_fetches_too_much_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pip, "MOST_MIB", -1)
+    with pytest.raises(RefusedError, match="more than -1 MiB"):
+        pip.run_installer(["sleep", "60"], "it", [tmp_path])
 
 
 @pytest.fixture
@@ -184,7 +255,7 @@ def test_a_digest_is_never_a_path(digest: str) -> None:
 def test_only_a_sandbox_of_its_own_has_packages_of_its_own() -> None:
     sizes = {"memory_mib": 64, "process_memory_mib": 64, "pids": 16, "cpus": 1, "tmp_mib": 1, "work_mib": 1}
     assert Profile(mode="sandbox", packages=DIGEST, output_bytes=64, **sizes).packages == DIGEST
-    for wrong in ({"mode": "process"}, {"mode": "shared"}, {"mode": "sandbox", "userland": True}):
+    for wrong in ({"mode": "process"}, {"mode": "shared"}):
         with pytest.raises(ValidationError, match="packages need mode"):
             Profile.model_validate({**sizes, **wrong, "packages": DIGEST, "output_bytes": 64})
 

@@ -145,6 +145,34 @@ def test_a_shared_broker_that_comes_back_is_used_again(
         process.wait(timeout=120)
 
 
+@pytest.mark.parametrize("replaces", [True, False])
+def test_a_shared_broker_that_does_not_come_back_is_replaced_or_awaited_once(
+    root_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, replaces: bool
+) -> None:
+    path = tmp_path / "broker.sock"
+    settings = users_of(path, tmp_path, root_dir, monkeypatch).model_copy(update={"replaces": replaces})
+    waits: list[float] = []
+    whole = connection._await
+    monkeypatch.setattr(connection, "_await", lambda at, until: waits.append(until - time.monotonic()) or whole(at, 1))
+    process = shared_broker(tmp_path, root_dir, path)
+    with Sessions(settings) as pool:
+        assert pool.open().run("print(1)").output == "1\n"
+        process.kill()
+        process.wait()
+        until_known(pool)
+        path.unlink(missing_ok=True)
+        for _ in range(2):
+            if replaces:
+                assert pool.open(tier=Tier.SANDBOX).run("print(2)").output == "2\n"
+            else:
+                with pytest.raises(InfrastructureError, match="the broker is gone"):
+                    pool.open().run("print(2)")
+    first, again, *later = waits
+    assert (first < 0, again > 1) == (True, True)
+    assert later == [] if replaces else all(wait <= 0 for wait in later)
+    assert ("a broker of this process, with the same gvisor" in caplog.text) is replaces
+
+
 def test_a_broker_that_dies_before_it_says_hello_is_waited_for_like_one_that_is_not_there(
     root_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 
 import pytest
+from pydantic import ValidationError
 from tables import table
 
 from verifiers.answers.kind import ANSWER
@@ -83,6 +86,10 @@ BAD = {
     "huge relative tolerance": {"expected": "5", "relative": "0.5"},
     "huge absolute tolerance": {"expected": "5", "absolute": "5"},
     "huge tolerance for a part": {"expected": "(1, 1000)", "absolute": "10"},
+    "huge tolerance for a coefficient": {"expected": "0.001x+2", "absolute": "0.01"},
+    "a tolerance for a family": {"expected": r"x=0.52+6.28k, k\in\mathbb{Z}", "absolute": "0.01"},
+    "a tolerance for cases": {"expected": r"\begin{cases}1.41x & x>0\\0 & x\le 0\end{cases}", "absolute": "0.01"},
+    "a divisor that is zero": {"expected": r"\frac{x}{\zeta(-2)}"},
 }
 
 
@@ -91,6 +98,74 @@ def test_a_spec_that_cannot_decide_is_refused_with_a_hint(options: dict[str, str
     with pytest.raises(SpecError) as caught:
         VERIFIER.check(AnswerSpec.model_validate(options), prove=True)
     assert caught.value.hint
+
+
+@table("options", [{"notation": "digits"}, {"form": "same"}])
+def test_a_tolerance_is_refused_where_answers_are_compared_exactly(options: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="leave the tolerance out"):
+        AnswerSpec.model_validate({"expected": "5", "absolute": "0.1", **options})
+
+
+MANY = [f"\\sqrt{{{number}}}" for number in range(2, 400) if int(number**0.5) ** 2 != number]
+
+
+@table(
+    ("expected", "answer", "options", "ground"),
+    [
+        (MANY[:60], MANY[:60], {}, Ground.PROVED),
+        (MANY[:60], MANY[:60][::-1], {}, Ground.PROVED),
+        (MANY[:60], MANY[1:61], {}, Ground.REFUTED),
+        (MANY[:190], MANY[:190][::-1], {}, Ground.UNKNOWN),
+        ([*map(str, range(400))], [*map(str, range(400))][::-1], {"absolute": "0.4"}, Ground.PROVED),
+        ([*map(str, range(2, 400))], [f"{n}.3" for n in range(2, 400)][::-1], {"absolute": "0.4"}, Ground.PROVED),
+        ([*map(str, range(2, 400))], [f"{n}.3" for n in range(3, 401)], {"absolute": "0.4"}, Ground.REFUTED),
+    ],
+)
+def test_large_sets_get_a_verdict_after_a_bounded_number_of_comparisons(
+    expected: list[str], answer: list[str], options: dict[str, str], ground: Ground
+) -> None:
+    texts = ["\\{" + ", ".join(members) + "\\}" for members in (expected, answer)]
+    verdict = VERIFIER.verify(AnswerSpec(expected=texts[0], form="equal", **options), texts[1])
+    assert verdict.ground is ground, verdict.reason
+
+
+def test_the_verdict_on_a_list_does_not_depend_on_its_order() -> None:
+    spec = AnswerSpec(expected="1.40, 1.41, 1.42", absolute="0.01")
+    for answer in itertools.permutations(["1.395", "1.41", "1.43"]):
+        assert VERIFIER.verify(spec, ", ".join(answer)).passed
+    for answer in itertools.permutations(["1.38", "1.41", "1.42"]):
+        assert not VERIFIER.verify(spec, ", ".join(answer)).passed
+
+
+def test_members_are_close_exactly_when_some_pairing_is() -> None:
+    draw = random.Random(7)
+    for _ in range(60):
+        size = draw.randrange(1, 5)
+        sides = [draw.sample(range(140, 150), size) for _ in range(2)]
+        paired = any(
+            all(abs(one - other) <= 2 for one, other in zip(sides[0], order, strict=True))
+            for order in itertools.permutations(sides[1])
+        )
+        texts = ["\\{" + ", ".join(f"(1, {value / 100})" for value in side) + "\\}" for side in sides]
+        verdict = VERIFIER.verify(AnswerSpec(expected=texts[0], absolute="0.02"), texts[1])
+        assert verdict.ground is (Ground.PROVED if paired else Ground.REFUTED), texts
+
+
+READINGS = [
+    ("(1,2)", "1<x<2"),
+    (r"\infty", r"\sum_{n=1}^{\infty}\frac1n"),
+    ("x", r"\frac{x(x+|x|)}{x+|x|}"),
+    ("x", r"x\frac{f(1)}{f(1)}"),
+    ("y=Ce^{2x}", "y=Ae^{2x}"),
+    ("1.41x+2.72", r"\frac{1.41x^2+2.72x}{x}+0.001\sin x"),
+]
+
+
+@table(("expected", "answer"), READINGS)
+def test_what_is_not_shown_is_neither_proved_nor_refuted(expected: str, answer: str) -> None:
+    tolerance = "0.01" if "." in expected else ""
+    spec = AnswerSpec(expected=expected, form="equal", absolute=tolerance)
+    assert VERIFIER.verify(spec, answer).ground is Ground.UNKNOWN
 
 
 def test_the_same_input_gets_the_same_verdict_with_the_same_evidence() -> None:

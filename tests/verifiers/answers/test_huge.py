@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from property_budget import examples
 from tables import table
 
-from verifiers.answers.algebra import modular, scalars
+from verifiers.answers.algebra import modular
 from verifiers.answers.algebra.equality import Truth
 from verifiers.answers.algebra.scalars import Scalars
+from verifiers.answers.algebra.sizes import Sizes
 from verifiers.answers.grammar.nodes import FunctionCall, Number, Power, Quotient
 from verifiers.answers.grammar.reading.plain import parse_expression
 
@@ -71,7 +72,7 @@ def test_residues_are_those_of_the_value(a: int, b: int, c: int, d: int) -> None
 @settings(max_examples=examples(30))
 @given(st.integers(1, 3_000))
 def test_sizes_enclose_factorials(n: int) -> None:
-    found = scalars.Sizes().logarithm(FunctionCall("factorial", (Number(Fraction(n)),)))
+    found = Sizes().logarithm(FunctionCall("factorial", (Number(Fraction(n)),)))
     exact = math.lgamma(n + 1)
     slack = 1e-9 * max(1.0, exact)
     assert float(found.a) - slack <= exact <= float(found.b) + slack

@@ -7,8 +7,8 @@ import time
 import pytest
 from tables import table
 
-from verifiers.answers.grammar.preprocessing import loose_words
 from verifiers.answers.grammar.reading.read_answer import formula
+from verifiers.answers.grammar.words import loose_words
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Ground

@@ -27,7 +27,7 @@ SUMS = [
     (r"\frac{n}{2n+1}", r"\sum_{k=1}^{n}\frac{1}{4k^2-1}", P),
 ]  # fmt: skip
 UNKNOWN_FUNCTIONS = [
-    (r"f(\frac{\pi}{4})", r"f(\arctan 1)", U), ("3", "f(2)", U), (r"\frac{\pi^2}{6}", r"\zeta(2)", U),
+    (r"f(\frac{\pi}{4})", r"f(\arctan 1)", U), ("3", "f(2)", U), (r"\frac{\pi^2}{6}", r"\zeta(2)", P),
     ("f(x)+1", "f(x)+2", R), ("f(x)+1", "1+f(x)", P),
 ]  # fmt: skip
 REAL = [
@@ -41,7 +41,7 @@ REAL = [
 FUNCTIONS = [
     (r"\operatorname{arccot}(-1)", r"\frac{3\pi}{4}", P), (r"\operatorname{arccot}(-1)", r"-\frac{\pi}{4}", R),
     (r"\arg(-1-i)", r"-\frac{3\pi}{4}", P), (r"\arg(-1-i)", r"\frac{5\pi}{4}", R),
-    (r"\operatorname{sgn}(x)^2", "1", U), (r"x\operatorname{sgn} x", "|x|", P),
+    (r"\operatorname{sgn}(x)^2", "1", R), (r"x\operatorname{sgn} x", "|x|", P),
     (r"\Gamma(\frac72)", r"\frac{15\sqrt\pi}{8}", P), (r"\Gamma(n+1)", "n!", P), (r"\Gamma(n)", "n!", R),
     (r"\lfloor -x\rfloor", r"-\lceil x\rceil", P), (r"\lfloor x+3\rfloor", r"\lfloor x\rfloor+3", P),
     (r"\lfloor x+\frac12\rfloor", r"\lfloor x\rfloor", R), (r"\arccos(-x)", r"\pi-\arccos x", P),

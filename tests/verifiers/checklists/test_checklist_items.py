@@ -34,6 +34,7 @@ from verifiers.checklists.spec import (
     TableItem,
     WordsItem,
 )
+from verifiers.checklists.words.prose import word_count
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Outcome
 
@@ -99,6 +100,29 @@ def test_the_length_reward_is_that_of_ace_rl() -> None:
     assert band(145, 100, 0.2, 0.5) == pytest.approx(0.5)
     assert band(55, 100, 0.2, 0.5) == pytest.approx(0.5)
     assert band(170, 100, 0.2, 0.5) == band(500, 100, 0.2, 0.5) == 0.0
+
+
+PADDED = [
+    ("rain " * 20, 7), ("rain snow " * 10, 9), ("Rain, rain! RAIN; " * 6 + "rain, rain.", 7), ("-".join(["rain"] * 20), 7),
+    (" ".join(f"rain{number}" for number in range(20)), 7), ("the sun and the moon shine " * 4, 17),
+    ("The cat and the dog saw the bird and the mouse, and then the owl ate the lot of it.", 20),
+]  # fmt: skip
+
+
+@table(("text", "filled"), PADDED)
+def test_repetition_fills_no_required_length(text: str, filled: int) -> None:
+    for least, most in ((filled, None), (filled + 1, None), (None, filled)):
+        count = CountItem(name="n", of="words", least=least, most=most)
+        assert holds(count, text) is (least == filled or (least is None and filled == word_count(text)))
+    length = LengthItem(name="n", target=20, tolerance=0.1)
+    assert holds(length, text) is (filled >= 18)
+    assert holds(length.model_copy(update={"unit": "characters", "target": len(text)}), text) is (filled >= 18)
+
+
+def test_repetition_that_is_allowed_fills_a_length() -> None:
+    spec = ChecklistSpec(items=(LengthItem(name="n", target=20, tolerance=0.1),), allowed=("repetition",))
+    assert HardVerifier().verify(spec, "rain " * 20).passed
+    assert not HardVerifier().verify(spec.model_copy(update={"allowed": ()}), "rain " * 20).passed
 
 
 @settings(deadline=None)

@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from tables import table
 
+from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.document import Document
 from verifiers.checklists.items import decide_item
-from verifiers.checklists.numerals.numbers import decimals_of
+from verifiers.checklists.numerals.numbers import decimals_of, numbers_in
 from verifiers.checklists.spec import CitedSource, NumbersItem, TableItem
+from verifiers.registry import decide
 
 OTHERS = (
     "200 0|―200|200k|200K|200 k€|200 bn|$200 bn|200\u202fMrd.|200 thousand|200-thousand|200 Mio.|200m people|$200m|€200 M.|200M|200B"
@@ -234,3 +238,16 @@ def test_two_is_a_number_where_facts_count_more_than_can_be_compared() -> None:
 
     assert holds(40)
     assert not holds(700)
+
+
+@table(
+    ("written", "value"),
+    [
+        ("12,34,567.5", "1234567.5"), ("1.234.567,5", "1234567.5"), ("1'234'567", "1234567"),
+        ("1 234 567,5", "1234567.5"), ("1,234,567", "1234567"), ("1234,56", "1234.56"),
+    ],
+)  # fmt: skip
+def test_a_numeral_is_the_number_that_it_is_in_an_answer(written: str, value: str) -> None:
+    said = numbers_in(f"It has {written} books.", "comma" if written == "1234,56" else "point")
+    assert [number.readings[0][0].value for number in said] == [Fraction(value)]
+    assert decide(AnswerSpec(expected=value), written).passed

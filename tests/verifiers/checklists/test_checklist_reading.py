@@ -27,6 +27,11 @@ SENTENCES = [
     ("यह पहला वाक्य है। यह दूसरा है।", 2), ("این یک جمله است. آیا این سؤال است؟ بله.", 3), ("Սա առաջինն է։ Սա երկրորդն է։", 2),
     ("Αυτό είναι ένα. Τι είναι αυτό; Τίποτα.", 3), ("ይህ አንድ ነው። ይህ ሁለት ነው።", 2), ("Dhr. Jansen kwam om 10.30 uur. Hij bleef.", 2),
     ("Его глубина — 1642 м. Местные жители знают это.", 2), ("It lies at 1642 m. Few people go there.", 2),
+    ("You did what?! I cannot believe it. Tell me more!", 3), ("Is it true?... I doubt it.", 2), ("What?!! No way.", 2),
+    ("I waited… Then he left.", 2), ("I waited … and he left.", 1), ("Ich habe… Angst davor.", 1), ("Was?! Das glaube ich nicht.", 2),
+    ("He said no. Five men left.", 2), ("¡¿Qué haces?! No lo creo.", 2), ("Quoi ?! Je ne le crois pas.", 2), ("何だと？！信じられない。", 2),
+    ("「行きます。」と彼は言った。", 1), ("彼は来た。「はい。」と答えた。", 2), ("「もう帰る！」と叫んだ。彼は走った。", 2), ("「はい。」って言った。", 1),
+    ("「おはよう。」「こんにちは。」", 2), ("「はい。」とても良い。", 2), ("“你好吗？”他问。", 1), ("Use apples, pears, etc. Then bake it.", 2),
     ("Es dauert 5 min. Danach ist es fertig.", 2), ("Там щуки, окуни и т. д. Летом сюда едут.", 2), ("В 1999 г. Иван уехал.", 1),
 ]  # fmt: skip
 

@@ -45,6 +45,10 @@ from verifiers.lean.submission import assemble
         "def x := Lean.ofReduceBool",
         "def x := open Lean in ofReduceBool a b c",
         's!"{sorryAx _}"',
+        's!"{x}{sorryAx _}"',
+        's!"{f "axiom x : False"}"',
+        's!"{/- }" -/ axiom x : False',
+        's!"{x}\\{" axiom x : False',
         'notation "a--b" => 1',
         'notation "\'x" => 1',
         'notation ")\'" => 1',
@@ -127,6 +131,9 @@ def test_what_is_needless_is_refused_without_accusation(text: str) -> None:
         "set_option Elab.async false",
         "theorem x (extern csimp : p) : p := extern",
         "sorry",
+        '-- no axiom is used\ntheorem x : p := by exact f s!"{y}: not an axiom"',
+        'def s := "{x}" /- by the axiom of choice -/',
+        '@[deprecated "use {x | p x}, no axiom"] theorem a : b := c',
     ],
 )
 def test_what_honest_proofs_have_is_left_alone(text: str) -> None:

@@ -174,15 +174,17 @@ def test_what_breaks_once_is_tried_again_and_what_breaks_twice_is_infra(
         assert verdict.outcome is outcome, verdict
 
 
+@pytest.mark.parametrize("fault", ["signal", "timeout"])
 @pytest.mark.parametrize(
     ("times", "broken", "outcome"),
     [(1, (), Outcome.PASS), (99, (), Outcome.FAIL), (99, ("Probe",), Outcome.INFRA_ERROR)],
     ids=["once", "always", "always, as everything does"],
 )
-def test_lean_that_breaks_off_is_the_submissions_doing_where_others_do_not(
-    local: Local, toolchain: Toolchain, times: int, broken: tuple[str, ...], outcome: Outcome
+def test_lean_that_breaks_off_or_falls_silent_is_the_submissions_doing_where_others_do_not(
+    local: Local, toolchain: Toolchain, fault: str, times: int, broken: tuple[str, ...], outcome: Outcome
 ) -> None:
-    verifier = LeanVerifier(lambda: Faulty(local, "signal", [times], broken), toolchain, most=1)
+    left = [times]
+    verifier = LeanVerifier(lambda: Faulty(local, fault, left, broken), toolchain, most=1)
     verdict = verifier.verify(TRUE, GOOD)
     verifier.close()
     assert verdict.outcome is outcome, verdict

@@ -4,14 +4,24 @@ in a spec is the spec's fault."""
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from program_kit import NUMBERS, SPECS
 
-from runtime.errors import InfrastructureError
+from runtime.errors import (
+    BrokerLostError,
+    BusyError,
+    GuestLostError,
+    InfrastructureError,
+    SandboxError,
+    StartError,
+    StarvedError,
+)
 from runtime.sandbox import CallResult, CallStatus
 from runtime.sessions.session import LiveSession
+from runtime.sessions.starts import SessionStarts
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.programs import judges
@@ -62,7 +72,7 @@ def test_what_breaks_every_sandbox_is_the_programs_failure_and_what_breaks_none_
     from runtime.sessions.own_sandbox import OwnSandbox
 
     def lost(*_: object, **__: object) -> None:
-        raise InfrastructureError("the sandbox is gone")
+        raise GuestLostError("the sandbox is gone")
 
     with monkeypatch.context() as patch:
         patch.setattr(OwnSandbox, "exec", lost)
@@ -70,6 +80,67 @@ def test_what_breaks_every_sandbox_is_the_programs_failure_and_what_breaks_none_
         assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.REFUTED)
         assert verdict.reason == "it broke its sandbox, twice: the sandbox is gone"
     monkeypatch.setattr(OwnSandbox, "write", lost)
+    assert verifier.verify(SUMS, ADDS).outcome is Outcome.INFRA_ERROR
+
+
+ROOTS_BY_NUMPY = "import numpy as np\ndef root(x):\n    if x < 0: raise ValueError(x)\n    return float(np.sqrt(x))\n"
+
+
+@pytest.mark.parametrize("fails", ["every sandbox", "every shared one"])
+def test_a_sandbox_that_does_not_start_says_nothing_about_the_program(
+    verifier: ProgramVerifier, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """A session that has to move, and finds nowhere to go, is not the doing of the code that moves."""
+    whole = SessionStarts.launch
+
+    def launch(self: SessionStarts, wanted: Any, *, on_ready: Any, **given: Any) -> Any:
+        if fails == "every sandbox" or wanted.mode != "sandbox" or wanted.preload:
+            on_ready(StartError("sandbox b-1 did not become ready: it neither computes nor waits for a CPU"))
+            return SimpleNamespace(cancel=lambda: None)
+        return whole(self, wanted, on_ready=on_ready, **given)
+
+    monkeypatch.setattr(SessionStarts, "launch", launch)
+    verdict = verifier.verify(ROOT, ROOTS_BY_NUMPY)
+    assert verdict.outcome is (Outcome.PASS if fails == "every shared one" else Outcome.INFRA_ERROR), verdict
+    assert fails == "every shared one" or "did not become ready" in verdict.reason
+
+
+STOPPED = [
+    StarvedError("other work used the CPUs"),
+    InfrastructureError("no usage report"),
+    StartError("the session must move to another place"),
+    BrokerLostError("the broker is gone"),
+    BusyError("no sandbox was free"),
+]
+
+
+@pytest.mark.parametrize("error", STOPPED, ids=lambda error: type(error).__name__)
+def test_an_error_of_the_machine_is_never_a_verdict_however_often_it_comes(
+    verifier: ProgramVerifier, monkeypatch: pytest.MonkeyPatch, error: SandboxError
+) -> None:
+    from runtime.sessions.own_sandbox import OwnSandbox
+
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    for name in ("run", "exec"):
+        monkeypatch.setattr(OwnSandbox, name, fails)
+    monkeypatch.setattr(LiveSession, "run", fails)
+    for spec, source in ((SUMS, ADDS), (ROOT, ROOTS)):
+        assert verifier.verify(spec, source).outcome is Outcome.INFRA_ERROR
+
+
+def test_a_sandbox_that_ends_by_its_own_wall_clock_says_nothing_about_the_program(
+    verifier: ProgramVerifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from runtime.sessions.own_sandbox import OwnSandbox
+
+    whole = OwnSandbox.exec
+
+    def expired(self: OwnSandbox, *given: Any, **named: Any) -> Any:
+        return whole(self, *given, **named).model_copy(update={"status": CallStatus.EXPIRED, "exit_code": None})
+
+    monkeypatch.setattr(OwnSandbox, "exec", expired)
     assert verifier.verify(SUMS, ADDS).outcome is Outcome.INFRA_ERROR
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS, examples
+from pydantic import ValidationError
 from tables import table
 
 from verifiers.programs.data.compare import CompareRule, agree, printed
@@ -118,14 +120,14 @@ def test_no_tolerance_makes_two_whole_numbers_one() -> None:
         assert not agree(4 if whole == 5 else factorial, whole, loose)
     assert agree(4, 4.5 + 0j, loose)
     assert agree(4.0, 5, loose)
-    tolerance = {"absolute": 5.0, "relative": 0.5}
-    assert not printed(f"{factorial}", f"{factorial + 10**8}", "numbers", **tolerance)
-    assert printed("+4 x", "4 x", "numbers", **tolerance)
-    assert printed("4", "4.5", "numbers", **tolerance)
-    assert printed("4", "4.0", "numbers", **tolerance)
+    tolerance = loose.tolerance
+    assert not printed(f"{factorial}", f"{factorial + 10**8}", "numbers", tolerance)
+    assert printed("+4 x", "4 x", "numbers", tolerance)
+    assert printed("4", "4.5", "numbers", tolerance)
+    assert printed("4", "4.0", "numbers", tolerance)
     for whole in ("5.0", "5e0", "50e-1", "1e9999"):
-        assert not printed("4", whole, "numbers", **tolerance)
-    assert not printed("1" * 5_000, "1.5", "numbers", **tolerance)
+        assert not printed("4", whole, "numbers", tolerance)
+    assert not printed("1" * 5_000, "1.5", "numbers", tolerance)
 
 
 def test_integers_beyond_floats_are_compared_exactly() -> None:
@@ -162,7 +164,70 @@ def test_sets_in_sets_and_keys_are_written_so_that_python_takes_them(text: str) 
     ],
 )  # fmt: skip
 def test_output_is_compared_by_its_rule(rule: str, expected: str, got: str, same: bool) -> None:
-    assert printed(expected, got, rule, absolute=0.01) is same  # type: ignore[arg-type]
+    assert printed(expected, got, rule, CLOSE.tolerance) is same  # type: ignore[arg-type]
+
+
+TEN, TINY, HALF = "1" + "0" * 20, CompareRule(relative="1e-20"), CompareRule(absolute="0.5")
+
+
+@table(
+    ("expected", "got", "how", "same"),
+    [
+        ("1234567890123456789.0", "1234567890123456700", EXACT, False),
+        ("1234567890123456789.0", "1234567890123456789", EXACT, True),
+        (f"{TEN}.5", f"{TEN[:-1]}1.5", EXACT, False), (f"{TEN}.5", f"{TEN}.50", EXACT, True),
+        ("3.0", "3", EXACT, True), ("3", "3.0", EXACT, True), ("3", "3.0000000000000000001", EXACT, False),
+        ("0.1", "0.1000000000000000055511151231257827", EXACT, False), (".5", "5e-1", EXACT, True),
+        ("1." + "0" * 22 + "1", "1.0000000000000001", TINY, False),
+        ("1." + "0" * 22 + "1", "1." + "0" * 20 + "1", TINY, True),
+        ("2.5", "3.0", HALF, True), ("2.5", "3." + "0" * 40 + "1", HALF, False),
+        (f"{TEN}.0", f"{TEN}.5", HALF, True), (f"{TEN}.0", f"{TEN[:-1]}1", HALF, False),
+        ("1e400", "1e400", EXACT, True), ("1e400", "1e401", HALF, False), ("1e999", "1", HALF, False),
+        ("1e-999", "0", EXACT, False), ("1e-999", "0", HALF, True), ("1.0", "1e999999", HALF, False),
+        ("1.0", "1e-999999", HALF, False), ("1.0", "nan", HALF, False), ("nan", "nan", EXACT, True),
+        ("inf", "1e999", HALF, False), ("1e999", "inf", HALF, False), ("-0.0", "0", EXACT, True),
+        ("1.0", "\u0661", HALF, False), ("3.0", "np.float64(3.0)", HALF, False),
+    ],
+)  # fmt: skip
+def test_printed_numbers_are_compared_as_they_are_written(
+    expected: str, got: str, how: CompareRule, same: bool
+) -> None:
+    assert printed(expected, got, "numbers", how.tolerance) is same
+
+
+def test_many_numbers_of_hostile_size_are_compared_in_little_time() -> None:
+    words = " ".join(["9" * 395 + "e-999", "9" * 395 + "e999"] * 2_000)
+    begun = time.thread_time()
+    assert printed(words, words.replace("9e", "8e"), "numbers", CompareRule(relative="0.1").tolerance)
+    assert not printed(words, words.replace("9e", "8e"), "numbers", EXACT.tolerance)
+    assert time.thread_time() - begun < 2.0
+
+
+@table(
+    ("expected", "got", "how", "same"),
+    [
+        ("1.0", "1.1", CompareRule(rule="close", absolute="0.1"), True),
+        ("1e18", f"{10**18 + 1}", CompareRule(rule="close", absolute="0.5"), False),
+        ("1e18", f"{10**18 + 1}", CompareRule(rule="close", absolute="1"), True),
+        ("2", "2.0000000000000004", CompareRule(rule="close", relative="1e-16"), False),
+        ("inf", "1e308", CompareRule(rule="close", relative="0.9"), False),
+        ("1.5", f"{10**2_000}", CompareRule(rule="close", relative="0.9"), False),
+    ],
+)  # fmt: skip
+def test_returned_numbers_are_compared_without_rounding(expected: str, got: str, how: CompareRule, same: bool) -> None:
+    assert agree(read(expected), read(got), how) is same
+
+
+@table("tolerance", ["-1", "nan", "inf", "1e999999", "1e-999999", "0." + "1" * 65, "a"])
+def test_a_tolerance_that_is_no_bounded_decimal_is_refused(tolerance: str) -> None:
+    with pytest.raises(ValidationError):
+        CompareRule(absolute=tolerance)
+
+
+def test_a_tolerance_is_kept_as_it_was_written() -> None:
+    how = CompareRule.model_validate_json('{"relative": "1e-20", "absolute": 1e-9}')
+    assert (str(how.relative), str(how.absolute)) == ("1E-20", "1E-9")
+    assert CompareRule.model_validate_json(how.model_dump_json()) == how
 
 
 def test_a_reply_is_read_behind_its_own_mark_only() -> None:

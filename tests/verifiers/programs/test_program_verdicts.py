@@ -21,7 +21,6 @@ from runtime.sessions import Sessions
 from runtime.settings import RuntimeSettings
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Ground, Outcome, Verdict
-from verifiers.programs.clocks import Limit
 from verifiers.programs.data.compare import CompareRule, agree
 from verifiers.programs.data.generators import Integers, Lists
 from verifiers.programs.data.values import MOST_DEPTH, Arguments, Value, of_native
@@ -170,13 +169,9 @@ def test_what_takes_long_among_others_is_done_in_a_sandbox_of_its_own(verifier: 
 
 def test_the_reason_says_whether_it_computed_or_rested(verifier: ProgramVerifier) -> None:
     spec = ProgramSpec(runs=(Run(stdin="", expected="1"), Run(stdin="a", expected="2")), seconds=1.0)
-    for _ in range(4):  # on a full machine a program that computes may have been kept waiting for a part of its time
-        computes = verifier.verify(spec, "while True: pass")
-        assert computes.ground is Ground.TIMEOUT
-        if computes.reason == "the program computed for more than 1 s":
-            break
-    busy = "the program did not end within 10 s on a busy machine"
-    assert computes.reason in ("the program computed for more than 1 s", busy)
+    computes = verifier.verify(spec, "while True: pass")
+    assert computes.ground is Ground.TIMEOUT
+    assert computes.reason == "the program computed for more than 1 s"
     rests = verifier.verify(spec, "import time\ntime.sleep(1000)")
     assert rests.ground is Ground.TIMEOUT
     assert rests.reason == "the program took more than 1 s, partly idle"
@@ -368,7 +363,7 @@ def test_a_spec_may_refuse_what_looks_like_an_attempt(verifier: ProgramVerifier)
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_value_comes_back_from_a_sandbox_as_it_went_in(sessions: Sessions, echo: Guest, native: object) -> None:
     value = of_native(native)
-    reply = echo.call("echo", Arguments((value,)), Limit.of(2.0))
+    reply = echo.call("echo", Arguments((value,)), 2.0)
     assert reply.kind == "value"
     assert agree(value, reply.value, CompareRule())
 
@@ -412,12 +407,12 @@ def test_what_derives_from_plain_data_and_what_numpy_gives_is_plain_data(session
     }  # fmt: skip
     with Guest(opening(sessions, SQUARES), ODDLY_TYPED, wanted="value") as guest:
         for name, expected in plain.items():
-            reply = guest.call("value", Arguments((name,)), Limit.of(5.0))
+            reply = guest.call("value", Arguments((name,)), 5.0)
             assert (reply.kind, reply.text) == ("value", ""), name
             assert agree(of_native(expected), reply.value, CompareRule()), name
         assert set(guest.signals) == {"a value that equals anything"}
         for name in ("decimal", "queue", "range", "long", "things"):
-            assert guest.call("value", Arguments((name,)), Limit.of(5.0)).kind == "odd", name
+            assert guest.call("value", Arguments((name,)), 5.0).kind == "odd", name
 
 
 def test_an_honest_answer_of_numpy_passes_without_suspicion(verifier: ProgramVerifier) -> None:
@@ -501,7 +496,7 @@ def test_a_result_may_be_as_deep_and_as_large_as_the_caps_say(echo: Guest, verif
     deep: Value = []
     for _ in range(MOST_DEPTH):
         deep = [deep]
-    reply = echo.call("echo", Arguments((deep,)), Limit.of(2.0))
+    reply = echo.call("echo", Arguments((deep,)), 2.0)
     assert (reply.kind, reply.value) == ("value", deep)
     spec = ProgramSpec(
         function="f",

@@ -11,15 +11,17 @@ Symbols other than the index are assumed to be in general position, where nothin
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from verifiers.answers.algebra.divisors import cancels_safely
+from verifiers.answers.algebra.intervals import DIGITS, OpenError, contains_zero, enclosure
 from verifiers.answers.algebra.rewriting import BINDERS, has_binder, plain
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.nodes import mapped, substitute, symbols, walk
+from verifiers.answers.grammar.nodes import mapped, substitute, symbols, walk, with_index
 from verifiers.answers.grammar.rational import rational
 
 EVERYWHERE = frozenset({"sqrt", "cbrt", "abs", "exp", "sin", "cos", "sinh", "cosh", "tanh", "atan", "floor", "ceil"})
@@ -95,7 +97,9 @@ class IndexedTerms:
         from verifiers.answers.algebra.symbolic import build
 
         built, index = build(node, "real"), sympy.Symbol(self.index, real=True)
-        if not built.is_polynomial(*built.free_symbols) or built.is_zero:
+        if not built.free_symbols:
+            return _is_nonzero(node)
+        if not built.is_polynomial(*built.free_symbols) or built.is_zero or not _has_rational_coefficients(built):
             return False
         roots = [
             root
@@ -108,8 +112,22 @@ class IndexedTerms:
         )
 
 
+def _is_nonzero(node: n.Expression) -> bool:
+    try:
+        return not contains_zero(enclosure(DIGITS[0]).value(node))
+    except (GrammarError, OpenError):
+        return False
+
+
+def _has_rational_coefficients(built: Any) -> bool:
+    import sympy
+
+    return all(factor.is_Rational for factor in sympy.Poly(built, *built.free_symbols).coeffs())
+
+
 MAX_TERMS = 2_000
 MAX_SYMBOLIC_TERMS = 60
+SAMPLES = tuple(n.Number(Fraction(value)) for value in ("3/7", "17/11", "-5/13", "29/5", "2"))
 CLOSE = 1e-6
 """Maximum relative deviation of SymPy's integral from quadrature: a check on SymPy, not a proof."""
 
@@ -148,8 +166,8 @@ def _subscripted(node: n.FunctionCall) -> bool:
     """True if a sum or the like contains a symbol with its index as subscript, such as a_k."""
     match node.arguments:
         case (_, n.Symbol(index), *_):
-            symbol = re.compile(rf"(?<![A-Za-z]){re.escape(index)}(?![A-Za-z])")
-            return any(isinstance(part, n.Symbol) and symbol.search(part.name.partition("_")[2]) for part in walk(node))
+            names = [part.name for part in walk(node) if isinstance(part, n.Symbol)]
+            return any(with_index(name, index, "#") != name for name in names)
         case _:
             return False
 
@@ -170,6 +188,8 @@ def _written_out(
     if first is None or last is None:
         return None
     most = MAX_TERMS if symbols(body) <= {index} else MAX_SYMBOLIC_TERMS
+    if last < first - 1:
+        raise UnresolvedError("its range runs backwards, which is read in two ways")
     if last - first + 1 > most:
         return None
     terms = tuple(substitute(body, {index: n.number(value)}) for value in range(first, last + 1))
@@ -205,7 +225,8 @@ def _by_sympy(node: n.FunctionCall) -> n.Expression:
     from verifiers.answers.algebra.symbolic import from_sympy
 
     try:
-        if node.function in ("sum", "product") and not _has_terms(node):
+        terms = node.function in ("sum", "product")
+        if not (_has_terms(node) if terms else _is_sampled(node.arguments[0])):
             raise UnresolvedError(f"a term of the {node.function} may have no value")
         found = _computed(node)
         if found is None or found.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
@@ -226,6 +247,21 @@ def _has_terms(node: n.FunctionCall) -> bool:
             return first is not None and IndexedTerms(index, first, _whole(high)).are_defined(plain(body))
         case _:
             return False
+
+
+def _is_sampled(body: n.Expression) -> bool:
+    """True if an expression has a value for nearly all values of its symbols: at a sample point, and no divisor or call
+    lacks one on an interval."""
+    body = plain(body)
+    names = sorted(symbols(body))
+    points = [dict(zip(names, (SAMPLES * 2)[shift:], strict=False)) for shift in range(len(SAMPLES))]
+    for point in points if len(names) <= len(SAMPLES) else ():
+        try:
+            enclosure(DIGITS[0]).value(substitute(body, point))
+        except (GrammarError, OpenError):
+            continue
+        return cancels_safely(body, n.ZERO, points)
+    return False
 
 
 def _computed(node: n.FunctionCall) -> Any:

@@ -8,74 +8,17 @@ equation are non-zero by assumption. Unproved cases count as lost.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
+from verifiers.answers.algebra.divisors import nonzero_parts
 from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.grammar import nodes as n
-from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.nodes import symbols, walk
-from verifiers.answers.grammar.rational import rational
+from verifiers.answers.grammar.nodes import symbols
 
 MAX_PARTS = 8
 MAX_UNKNOWNS = 5
 MAX_DEGREE = 10
 """Maximum total degree of the polynomials of a Groebner basis, and of each tree before expansion."""
-
-
-def nonzero_parts(node: n.Expression) -> frozenset[n.Expression]:
-    """Returns the non-constant factors that must not be zero for an expression to have a value."""
-    return frozenset(part for outer in _restricted(node) for part in _factors(outer) if symbols(part))
-
-
-def _restricted(node: n.Expression) -> Iterator[n.Expression]:
-    for part in walk(node):
-        match part:
-            case n.Quotient(_, below):
-                yield below
-            case n.Power(base, exponent) if not _is_positive(exponent):
-                yield base
-            case n.FunctionCall("tan" | "sec", (of,)):
-                yield n.FunctionCall("cos", (of,))
-            case n.FunctionCall("cot" | "csc", (of,)):
-                yield n.FunctionCall("sin", (of,))
-            case n.FunctionCall("tanh", (of,)):
-                yield n.FunctionCall("cosh", (of,))
-            case n.FunctionCall("ln", (of,)):
-                yield of
-            case n.FunctionCall("log", (of, base)):
-                yield from (of, base, n.minus(base, n.ONE))
-            case n.FunctionCall("mod" | "floordiv", (_, of)):
-                yield of
-            case _:
-                continue
-
-
-def _is_positive(exponent: n.Expression) -> bool:
-    try:
-        value = rational(exponent)
-    except GrammarError:
-        return False
-    return value is not None and value > 0
-
-
-def _factors(node: n.Expression) -> Iterator[n.Expression]:
-    """Yields factors of an expression, at least one of which is zero wherever the expression is zero."""
-    match node:
-        case (
-            n.Negation(of)
-            | n.Quotient(of, _)
-            | n.FunctionCall("sqrt" | "cbrt" | "abs", (of,))
-            | n.FunctionCall("root", (of, _))
-        ):
-            yield from _factors(of)
-        case n.Power(base, exponent) if _is_positive(exponent):
-            yield from _factors(base)
-        case n.Product(factors):
-            for factor in factors:
-                yield from _factors(factor)
-        case _:
-            yield node
 
 
 def degree_bound(node: n.Expression) -> int:

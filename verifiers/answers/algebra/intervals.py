@@ -7,6 +7,7 @@ stays undecided, but is never decided wrongly.
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 from collections.abc import Mapping
@@ -119,7 +120,7 @@ class Enclosure:
                 raise AssertionError("numbers are rational")
 
     def _nonzero(self, found: Interval) -> Interval:
-        if all(part.a <= 0 <= part.b for part in self._parts(found)):
+        if contains_zero(found):
             raise OpenError("not known to differ from zero")
         return found
 
@@ -219,8 +220,29 @@ class Enclosure:
                 return self._angle(self.iv.sqrt(1 - first * first), first)
             case "floor" | "ceil":
                 return self._rounded(name, first)
+            case "zeta":
+                return self._zeta(first)
             case _:
                 raise OpenError(f"{name} is only computed for rational numbers")
+
+    def _zeta(self, at: Interval) -> Interval:
+        """Returns an interval that encloses zeta of a number above 1, by Borwein's second algorithm (1995) and its
+        error bound. Raises OpenError elsewhere."""
+        if not at.a > 1:
+            raise OpenError("zeta is only enclosed above 1")
+        size = math.ceil(self.iv.dps * 1.4) + 5
+        weights = list(
+            itertools.accumulate(
+                size * math.factorial(size + k - 1) * 4**k // (math.factorial(size - k) * math.factorial(2 * k))
+                for k in range(size + 1)
+            )
+        )
+        total = self.iv.mpf(0)
+        for k in range(size):
+            total += (-1) ** k * (weights[k] - weights[size]) * self.iv.exp(-at * self.iv.log(self.iv.mpf(k + 1)))
+        scale = 1 - self.iv.exp((1 - at) * self.iv.log(self.iv.mpf(2)))
+        error = 3 / (3 + self.iv.sqrt(self.iv.mpf(8))) ** size
+        return (-total / weights[size] + error * self.iv.mpf([-1, 1])) / scale
 
     def _angle(self, y: Interval, x: Interval) -> Interval:
         """Returns an interval that encloses `atan2(y, x)`, slightly widened: mpmath rounds the ends to nearest."""
@@ -258,6 +280,11 @@ def as_fraction(end: Any) -> Fraction:
 
 def certainly_unreal(value: Interval) -> bool:
     return hasattr(value, "_mpci_") and not value.imag.a <= 0 <= value.imag.b
+
+
+def contains_zero(value: Interval) -> bool:
+    parts = (value.real, value.imag) if hasattr(value, "_mpci_") else (value,)
+    return all(part.a <= 0 <= part.b for part in parts)
 
 
 def apart(first: Interval, second: Interval) -> bool:

@@ -250,6 +250,12 @@ def difference(first: RealSet, second: RealSet, scalars: Scalars) -> Expression 
     return None
 
 
+def alike(first: RealSet, second: RealSet, close: Callable[[Expression, Expression], bool]) -> bool:
+    """True if two canonical sets have the same shape, and each point and end of one is close to that of the other."""
+    shapes = [(of.kind, of.at, of.gaps) for of in (first, second)]
+    return shapes[0] == shapes[1] and "whole" not in shapes[0] and all(map(close, first.cuts, second.cuts))
+
+
 def _kinds_differ(first: RealSet, second: RealSet) -> str:
     for part in (first, second):
         if any(part.gaps) and part.kind != "whole":

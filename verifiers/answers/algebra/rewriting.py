@@ -8,26 +8,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 from verifiers.answers.algebra import normal
 from verifiers.answers.algebra.monomials import NoNormalFormError
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import UndefinedError
-from verifiers.answers.grammar.nodes import ONE, TWO, mapped, minus, symbols, walk
-from verifiers.answers.grammar.rational import rational
+from verifiers.answers.grammar.nodes import ONE, TWO, mapped, minus, symbols, walk, with_index
+from verifiers.answers.grammar.rational import MAX_ZETA, bernoulli, rational
 
 BINDERS = frozenset({"integral", "sum", "product", "limit", "derivative"})
 KNOWN = frozenset(
     {"sqrt", "cbrt", "root", "abs", "exp", "ln", "log", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh"}
     | {"tanh", "asin", "acos", "atan", "floor", "ceil", "factorial", "binomial", "gcd", "lcm", "min", "max"}
-    | {"mod", "floordiv", "sign", "conj", "arg"}
+    | {"mod", "floordiv", "sign", "conj", "arg", "zeta"}
 )
-UNDECIDED = BINDERS | {"Gamma", "zeta"}
+UNDECIDED = BINDERS | {"Gamma"}
 """Known calls that remain; as unknowns they prove no difference."""
 
 
 MAX_GAMMA = 200
+OPAQUE = "(...)#"
+"""Mark in the name of a symbol that replaces a value of an unknown function."""
+BOUND = "#"
 
 
 def _call(name: str, *arguments: n.Expression) -> n.Expression:
@@ -48,6 +52,7 @@ SHORTHANDS: dict[str, Callable[[n.Expression], n.Expression]] = {
     "atanh": lambda x: n.Quotient(_call("ln", n.Quotient(n.Sum((ONE, x)), minus(ONE, x))), TWO),
     "acot": lambda x: minus(n.Quotient(n.Constant("pi"), TWO), _call("atan", x)),
     "Gamma": lambda x: _gamma(x),  # noqa: PLW0108 - defined below
+    "zeta": lambda x: _zeta(x),  # noqa: PLW0108 - defined below
 }
 CONJUGATES: dict[str, Callable[[n.Expression, n.Expression], n.Expression]] = {
     "conj": lambda _, conjugated: conjugated,
@@ -58,12 +63,31 @@ CONJUGATES: dict[str, Callable[[n.Expression, n.Expression], n.Expression]] = {
 
 
 def _gamma(of: n.Expression) -> n.Expression:
-    """Rewrites Gamma(x) as the factorial (x - 1)!, and at 1/2, 3/2, ... as a rational multiple of sqrt(pi)."""
-    value = of.value if isinstance(of, n.Number) else None if symbols(of) else rational(of)
-    if value is None or value.denominator != 2 or not 0 < value < MAX_GAMMA:
+    """Rewrites Gamma(x) as the factorial (x - 1)!, and at 1/2, -1/2, 3/2, ... as a rational multiple of sqrt(pi). Other
+    fractions stay."""
+    value = None if symbols(of) else rational(of)
+    if value is None or value.denominator == 1:
         return _call("factorial", minus(of, ONE))
-    factors = math.prod(range(1, value.numerator - 1, 2))
-    return n.Product((n.number(Fraction(factors, 2 ** (value.numerator // 2))), _call("sqrt", n.Constant("pi"))))
+    if value.denominator != 2 or abs(value) > MAX_GAMMA:
+        return _call("Gamma", of)
+    factor, half = Fraction(1), Fraction(1, 2)
+    while value > half:
+        value -= 1
+        factor *= value
+    while value < half:
+        factor /= value
+        value += 1
+    return n.Product((n.Number(factor), _call("sqrt", n.Constant("pi"))))
+
+
+def _zeta(of: n.Expression) -> n.Expression:
+    """Rewrites zeta(2), zeta(4), ... as rational multiples of powers of pi; other values stay."""
+    value = None if symbols(of) else rational(of)
+    if value is None or value.denominator != 1 or value % 2 or not 0 < value <= MAX_ZETA:
+        return _call("zeta", of)
+    exponent = value.numerator
+    factor = abs(bernoulli(exponent)) * 2 ** (exponent - 1) / math.factorial(exponent)
+    return n.Product((n.Number(factor), n.Power(n.Constant("pi"), n.number(exponent))))
 
 
 class NoConjugateError(Exception):
@@ -116,26 +140,53 @@ def _written_out(node: n.Expression, real: bool) -> n.Expression | None:
             return None
 
 
-def opaque_as_symbols(first: n.Expression, second: n.Expression) -> tuple[n.Expression, n.Expression, bool]:
-    """Replaces calls of unknown functions in two expressions by symbols, equal calls by the same one. Also returns True
-    if a difference of the results would prove a difference of the expressions."""
+@dataclass(frozen=True)
+class OpaquePair:
+    """Two expressions whose values of unknown functions are replaced by symbols, equal calls by the same one."""
+
+    first: n.Expression
+    second: n.Expression
+    alike: bool = True
+    """True if both sides use the same values of unknown functions; else neither equality nor difference is proved."""
+    certain: bool = True
+    """True if a difference of the two expressions would prove a difference of the original ones."""
+
+
+def opaque_as_symbols(first: n.Expression, second: n.Expression) -> OpaquePair:
+    """Replaces calls of unknown functions in two expressions by symbols."""
     names: dict[object, str] = {}
 
     def known(node: n.Expression) -> n.Expression | None:
         if not isinstance(node, n.FunctionCall) or node.function in KNOWN:
             return None
-        parts = tuple(mapped(part, known) for part in node.arguments)
+        parts = tuple(mapped(part, known) for part in _numbered(node).arguments)
         try:
             key: object = (node.function, *(normal.normal(part, real=True).key for part in parts))
         except NoNormalFormError:
             key = (node.function, parts)
-        return n.Symbol(names.setdefault(key, f"{node.function}(...)#{len(names)}"))
+        return n.Symbol(names.setdefault(key, f"{node.function}{OPAQUE}{len(names)}"))
 
     sides = mapped(first, known), mapped(second, known)
     if not names:
-        return first, second, True
+        return OpaquePair(first, second)
     spoken = [symbols(side).intersection(names.values()) for side in sides]
-    return *sides, spoken[0] == spoken[1] and UNDECIDED.isdisjoint(name.partition("(")[0] for name in names.values())
+    alike = spoken[0] == spoken[1]
+    return OpaquePair(*sides, alike, alike and UNDECIDED.isdisjoint(name.partition("(")[0] for name in names.values()))
+
+
+def _numbered(node: n.FunctionCall) -> n.FunctionCall:
+    """Gives the index of a sum or the like a name of its own, also where it is a subscript, as in a_k."""
+    match node.arguments:
+        case (_, n.Symbol(index), *_) if node.function in BINDERS:
+
+            def renamed(part: n.Expression) -> n.Expression | None:
+                if not isinstance(part, n.Symbol):
+                    return None
+                return n.Symbol(BOUND if part.name == index else with_index(part.name, index, BOUND))
+
+            return n.FunctionCall(node.function, tuple(mapped(part, renamed) for part in node.arguments))
+        case _:
+            return node
 
 
 def has_binder(node: n.Expression) -> bool:

@@ -8,7 +8,7 @@ values), and then decided at each cut and inside each gap. Redundant cuts do no 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
 from typing import Any
@@ -218,9 +218,9 @@ def inequality_set(comparison: n.ComparisonNode, name: str, scalars: Scalars) ->
     return RealSet("real", ordered, at, tuple(gap is True for gap in gaps))
 
 
-def absolutes(node: n.Expression, name: str) -> list[n.FunctionCall]:
-    """Returns the subexpressions |u| of an expression that contain a symbol, the smallest first."""
-    calls = (part for part in walk(node) if isinstance(part, n.FunctionCall) and part.function == "abs")
+def absolutes(node: n.Expression, name: str, functions: Collection[str] = ("abs",)) -> list[n.FunctionCall]:
+    """Returns the subexpressions |u|, or other calls, of an expression that contain a symbol, the smallest first."""
+    calls = (part for part in walk(node) if isinstance(part, n.FunctionCall) and part.function in functions)
     return sorted((part for part in calls if name in symbols(part)), key=lambda part: sum(1 for _ in walk(part)))
 
 

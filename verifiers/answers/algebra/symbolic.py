@@ -38,7 +38,7 @@ def _root(value: Any, degree: Any) -> Any:
 
 SAME_NAME = (
     "sqrt", "exp", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "asin", "acos", "atan", "floor",
-    "factorial", "binomial",
+    "factorial", "binomial", "zeta",
 )  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(sympy, name) for name in SAME_NAME},

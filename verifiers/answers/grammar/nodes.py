@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -134,8 +135,15 @@ BINDERS = frozenset({"integral", "sum", "product", "limit"})
 """Calls whose second argument is a symbol bound within the first."""
 
 
+def with_index(name: str, index: str, new: str) -> str:
+    """Returns the name of a symbol with another index: `a_j+1` for `a_k+1`."""
+    letter, line, foot = name.partition("_")
+    return letter + line + re.sub(rf"(?<![A-Za-z]){re.escape(index)}(?![A-Za-z])", new, foot)
+
+
 def symbols(*nodes: Expression) -> frozenset[str]:
-    """Returns all free symbols of expressions: not those bound by an integral, a sum, a product or a limit."""
+    """Returns all free symbols of expressions: not those bound by an integral, a sum, a product or a limit. A sequence
+    with a bound index is free, as `a_#`."""
     return NO_SYMBOLS.union(*map(_symbols, nodes))
 
 
@@ -144,7 +152,8 @@ def _symbols(node: Expression) -> frozenset[str]:
         case Symbol(name):
             return frozenset({name})
         case FunctionCall(function, (body, Symbol(bound), *rest)) if function in BINDERS:
-            return (_symbols(body) - {bound}) | symbols(*rest)
+            inside = _symbols(body) - {bound}
+            return frozenset(with_index(name, bound, "#") for name in inside) | symbols(*rest)
         case _:
             return NO_SYMBOLS.union(*map(_symbols, children(node)))
 

@@ -18,7 +18,8 @@ from fractions import Fraction
 from verifiers.answers.grammar import vocabulary as known
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import Expression, FunctionCall, Negation, Number, Power, Sum, Symbol, children
-from verifiers.answers.grammar.tokens import MAX_DIGITS, Lexicon, Token, grouped, number
+from verifiers.answers.grammar.numerals import MAX_DIGITS
+from verifiers.answers.grammar.tokens import Lexicon, Token, grouped, number
 
 MAX_BASED = 200
 """Maximum digits of a number with a base."""
@@ -190,9 +191,7 @@ def _based(match: re.Match[str]) -> Token:
     return Token("based", digits, Fraction(base))
 
 
-def _shortened(kind: str, text: str, separate: bool) -> bool:
-    if kind == "grouped":
-        return separate and "," in text.replace("{,}", "").replace(",\\!", "")
+def _shortened(kind: str, text: str, _separate: bool) -> bool:
     if kind == "based":
         digits, base = _base(text)
         return not (2 <= base <= 36 and len(digits) <= MAX_BASED and all(int(digit, 36) < base for digit in digits))
@@ -211,7 +210,6 @@ ANSWERS = Lexicon(
             _based,
         ),
         "dots": (r"\.\.\.", lambda _: Token("mark", "\\dots")),
-        "grouped": (r"[1-9][0-9]{0,2}(?:(?:\{,\}|,\\!|\\[,;: ]|~|,)[0-9]{3})+(?![0-9])(?:\.[0-9]+)?", grouped),
         "recurring": (
             r"""[0-9]*\.[0-9]*(?:\\(?:overline|bar)\s*(?:\{[0-9]+\}|[0-9])|\([0-9]+\)
             |(?:\\dot\s*(?:\{[0-9]\}|[0-9])[0-9]*){1,2})""",

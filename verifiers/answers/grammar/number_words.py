@@ -31,6 +31,7 @@ PARTS = {
     "half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
     "tenth": 10,
 }  # fmt: skip
+DOZENS = {"": Fraction(1), "a": Fraction(1), "half a": Fraction(1, 2)}
 MAX_WORDS = 20
 WORD = re.compile("[a-z]+")
 
@@ -48,6 +49,9 @@ def number_in_words(text: str) -> Fraction | None:
 
 
 def _positive(words: list[str]) -> Fraction | None:
+    if words[-1:] == ["dozen"]:
+        many = DOZENS.get(" ".join(words[:-1])) or _cardinal(words[:-1])
+        return None if many is None else 12 * Fraction(many)
     if words and _part(words[-1]) is not None:
         return _broken(words)
     whole = _cardinal(words)

@@ -1,28 +1,19 @@
-r"""Rewrites an answer's text before it is parsed: conventions, decoration, and answers in words.
+r"""Rewrites an answer's text before it is parsed: conventions and decoration.
 
 The expected answer may settle an ambiguous convention; each is searched in the whole text or at its end. A wrapper
-(dollar signs, `\boxed{}`, `\text{}`) is removed only if it encloses the whole text; brackets are matched in one pass. A
-text of letters is words if one of them is not a plausible product: five letters, a short English word, or letters out
-of order. `xy`, `abc` and `mn` stay products; `yes`, `Bob` and `no solution` are words.
+(dollar signs, `\boxed{}`, `\text{}`) is removed only if it encloses the whole text; brackets are matched in one pass.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Collection
 from fractions import Fraction
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.nodes import Symbol
+from verifiers.answers.grammar.nodes import Constant, walk
 from verifiers.answers.grammar.number_words import number_in_words
-from verifiers.answers.grammar.rational import rational
-from verifiers.answers.grammar.tokens import MAX_DIGITS
-from verifiers.answers.grammar.values import BaseNumber, Choice, Listing, Quantity, Ratio, Scalar, TextAnswer, Value
-from verifiers.answers.grammar.vocabulary import CUSTOMARY, EXTENDED, GREEK_NAMES, SHORT_WORDS, WORD_PARTS
+from verifiers.answers.grammar.values import BaseNumber, Matrix, Quantity, Ratio, Scalar, Value
 
-BLANK_GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?: [0-9]{3})+(?:\.[0-9]+)?")
-DECIMAL_COMMA = re.compile(r"[+-]?(?:0|[1-9][0-9]*),(?:[0-9]{1,2}|[0-9]{4,12})|[+-]?0,[0-9]{3}")
 TIMES = re.compile(r"(?<=[0-9])\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 SMALL_DIGITS = re.compile(r"[0-9a-z]+_(?:[0-9]{1,2}|\{[0-9]{1,2}\})")
 HEXADECIMAL = re.compile(r"[A-F][0-9A-F]+_(?:16|\{16\})")
@@ -41,6 +32,30 @@ _PAIR = r"[(\[][^()\[\],]*,[^()\[\],]*[)\]]"
 UNION = re.compile(rf"({_PAIR})\s*(?:U|\\(?:text|mathrm|textbf|mathbf)\{{\s*U\s*\}})\s*(?=(?:\\left\s*)?{_PAIR})")
 MEASURE = re.compile(r"(?<![A-Za-z\\])m\s*\\angle")
 TO = re.compile(r"(?<!\s)\s+to\s+|(?<!\s)\s*\\text\{\s*to\s*\}\s*")
+
+_DEGREE = r"(?:\^\s*(?:\{\s*\\circ\s*\}|\\circ)|\\degree|degrees?\b|deg\b)"
+_PRIME = r"(?:'|\^\s*(?:\{\s*\\prime\s*\}|\\prime))"
+_GAP = r"(?:\s|~|\\[,;:\ ]){0,4}"
+PARTS_OF_DEGREE = re.compile(
+    rf"""(?<![0-9.])([0-9]{{1,4}}){_GAP}{_DEGREE}{_GAP},?{_GAP}([0-9]{{1,2}})\s*(?:{_PRIME}(?!')|min(?:utes?)?\b|arcmin\b)
+    (?:{_GAP},?{_GAP}([0-9]{{1,2}}(?:\.[0-9]{{1,9}})?)\s*(?:\"|{_PRIME}\s*{_PRIME}|\^\{{\\prime\s*\\prime\}}|sec(?:onds?)?\b|arcsec\b))?""",
+    re.VERBOSE,
+)
+"""An angle in degrees, minutes and seconds: `45^\\circ 30' 15''`."""
+DOLLAR_SIGN = re.compile(r"^(-?)\s*(?:US|U\.S\.|\\(?:text|mathrm)\{\s*US\s*\})\s*\\?\$")
+CURRENCY_CODE = re.compile(
+    r"^(-?)\s*(?:\\(?:text|mathrm)\{\s*)?(USD|EUR|GBP|JPY|INR|Rs\b\.?)(?:\s*\})?\s*(?=\.?[0-9])(?P<rest>[^A-Za-z]*)$"
+)
+NAMED_TWICE = re.compile(r"^(-?\s*\\?\$[0-9. ]*)USD$")
+UNIT_IN_BRACKETS = re.compile(r"(?<=[0-9\s}])\[([A-Za-z/^*. {}0-9\\-]+)\]$")
+OVER_NUMBER_I = re.compile(r"(?<![0-9.^/])([0-9]+)\s*/\s*([0-9]+)\s*\*?\s*i(?![A-Za-z(])")
+
+NOT_CONGRUENT = re.compile(r"\\not\s*\\equiv\s*([0-9]{1,2}(?:\s*,\s*[0-9]{1,2})*)\s*\\pmod\{([0-9]{1,2})\}")
+DIAGONAL = re.compile(
+    r"^(?:\\(?:operatorname|mathrm|text)\{\s*diag\s*\}|\\?diag)\s*(?:\\left)?\(([^()&;\\]{1,200})(?:\\right)?\)$"
+)
+POLAR = re.compile(rf"^([0-9]+(?:\.[0-9]+)?)\s*\\angle\s*(-?\s*[0-9]+(?:\.[0-9]+)?\s*{_DEGREE})$")
+"""A complex number by its size and its angle in degrees: `3\\angle 90^\\circ`."""
 
 LOOKED_AT = 120
 """Characters at the end of a text searched for a declaration of its parameter."""
@@ -65,20 +80,21 @@ EVERYWHERE = re.compile(
     re.VERBOSE,
 )
 DEFINED = re.compile(r"[A-Za-z]\s*\(\s*([a-z])\s*\)\s*=")
-LETTERS = re.compile(r"\(?[A-Z]\)?(?:\s*(?:,\s*and\b|[,;&]|\band\b|\\text\{\s*and\s*\})\s*\(?[A-Z]\)?)+")
-CHOSEN = re.compile(r"[A-Z]{2,12}")
 
 
-def preprocessed(text: str, expected: Value | None, *, listed: bool = False) -> str:
-    """Rewrites everyday notations for the parser: `1 000`, `3 x 10^8`, `FF_{16}`, `0,5`, `where k is an integer`.
-    `listed`: another comma or semicolon followed in the answer. Raises GrammarError for a comma that may separate two
-    answers where one is expected: `5,0` for 5."""
-    if BLANK_GROUPS.fullmatch(text):
-        return text.replace(" ", "")
-    if isinstance(expected, Scalar | Quantity) and DECIMAL_COMMA.fullmatch(text):
-        if listed or _may_be_two(text, expected):
-            raise GrammarError("a comma that may separate two answers: write a decimal point")
-        return text.replace(",", ".")
+def preprocessed(text: str, expected: Value | None) -> str:
+    """Rewrites everyday notations for the parser: `3 x 10^8`, `FF_{16}`, `where k is an integer`."""
+    if "'" in text or '"' in text or "min" in text or "prime" in text:
+        text = PARTS_OF_DEGREE.sub(_degrees, text)
+    if "dollar" in text:
+        text = re.sub(r"\bUS\s+(?=dollars?\b)", "", text)
+    if "$" in text or CURRENCY_CODE.match(text):
+        text = NAMED_TWICE.sub(r"\1", DOLLAR_SIGN.sub(r"\1\\$", text))
+        text = CURRENCY_CODE.sub(_currency_last, text)
+    if isinstance(expected, Quantity) and "]" in text:
+        text = UNIT_IN_BRACKETS.sub(r" \1", text)
+    if isinstance(expected, Scalar) and "i" in text and Constant("i") in walk(expected.of):
+        text = OVER_NUMBER_I.sub(r"\\frac{\1}{\2}i", text)
     if "\\begin" in text:
         text = ARRAY.sub(_bracketed, text)
     if "angle" in text:
@@ -93,6 +109,11 @@ def preprocessed(text: str, expected: Value | None, *, listed: bool = False) -> 
         text = TO.sub(":", text)
     if "equiv" in text:
         text = MODULUS.sub(lambda found: f"\\pmod{{{found[1] or found[2]}}}", text)
+        text = NOT_CONGRUENT.sub(_other_residues, text)
+    if isinstance(expected, Matrix) and "diag" in text:
+        text = DIAGONAL.sub(_diagonal, text)
+    if isinstance(expected, Scalar) and "angle" in text:
+        text = POLAR.sub(r"\1\\operatorname{cis}(\2)", text)
     text = ALL.sub("", text)
     if "integer" in text or "\\in" in text or "for" in text:
         text = _declared(text)
@@ -106,16 +127,33 @@ def _bracketed(array: re.Match[str]) -> str:
     return f"\\begin{{{name}}}{array['rows']}\\end{{{name}}}"
 
 
-def _may_be_two(text: str, expected: Scalar | Quantity) -> bool:
-    """True if the comma of a text such as `5,0` may separate two answers. This is so if only zeros follow, or one side
-    alone is the expected number."""
-    before, _, behind = text.partition(",")
-    if not behind.strip("0") or len(before) > MAX_DIGITS:
-        return True
-    try:
-        return rational(expected.of) in (Fraction(before), Fraction(behind))
-    except GrammarError:
-        return False
+def _degrees(angle: re.Match[str]) -> str:
+    """Rewrites an angle in degrees, minutes and seconds as a fraction of degrees. Raises GrammarError for 60 minutes or
+    more."""
+    minutes, seconds = Fraction(angle[2]), Fraction(angle[3] or 0)
+    if minutes >= 60 or seconds >= 60:
+        raise GrammarError("minutes or seconds of an angle from 60 on")
+    value = Fraction(angle[1]) + minutes / 60 + seconds / 3600
+    return rf"\frac{{{value.numerator}}}{{{value.denominator}}}^\circ "
+
+
+def _other_residues(congruence: re.Match[str]) -> str:
+    r"""Rewrites `\not\equiv 0 \pmod{3}` as `\equiv 1,2 \pmod{3}`. Leaves it if no residue remains."""
+    modulus = int(congruence[2])
+    left = {int(residue) % modulus for residue in congruence[1].split(",")} if modulus else set()
+    others = ",".join(str(residue) for residue in range(modulus) if residue not in left)
+    return rf"\equiv {others} \pmod{{{modulus}}}" if others else congruence.group()
+
+
+def _diagonal(matrix: re.Match[str]) -> str:
+    entries = matrix[1].split(",")
+    rows = (" & ".join(entry if row == at else "0" for at in range(len(entries))) for row, entry in enumerate(entries))
+    return "\\begin{pmatrix}" + "\\\\".join(rows) + "\\end{pmatrix}"
+
+
+def _currency_last(amount: re.Match[str]) -> str:
+    """Rewrites `USD 5` as `5 USD`."""
+    return f"{amount[1]}{amount['rest'].strip()} {'INR' if amount[2].startswith('Rs') else amount[2]}"
 
 
 def _declared(text: str) -> str:
@@ -141,30 +179,6 @@ def digits_first(text: str) -> str:
         if value is not None:
             return " ".join((str(value), *words[count:]))
     return text
-
-
-def several_choices(text: str, expected: Value | None) -> Value | None:
-    """Reads a text such as `ACD` or `(A), (C)` as several chosen letters, if such are expected; else None."""
-    match expected:
-        case Listing(items):
-            wanted = [item.of.name for item in items if isinstance(item, Scalar) and isinstance(item.of, Symbol)]
-            plain = len(wanted) == len(items) == len(set(wanted)) and all(
-                len(name) == 1 and name.isupper() for name in wanted
-            )
-            letters = _letters(text) or (list(text) if CHOSEN.fullmatch(text) else [])
-            if plain and letters and len(set(letters)) == len(letters):
-                return Listing(tuple(Scalar(Symbol(letter)) for letter in letters))
-        case TextAnswer(word) if 2 < len(word) < 9 and set(word) <= set("abcdefgh") and sorted(set(word)) == list(word):
-            letters = _letters(text)
-            if len(letters) == len(word) and sorted(letters) == list(word.upper()):
-                return TextAnswer(word)
-        case _:
-            pass
-    return None
-
-
-def _letters(text: str) -> list[str]:
-    return re.findall(r"(?<![A-Za-z\\])[A-Z](?![A-Za-z])", text) if LETTERS.fullmatch(text) else []
 
 
 MAX_WRAPPERS = 8
@@ -273,103 +287,3 @@ def boxed(text: str) -> str:
     if end < 0:
         raise GrammarError("an unclosed box")
     return text[start + 1 : end]
-
-
-MAX_WORDS = 300
-"""Maximum length of a text answer, in characters."""
-CHOICE = re.compile(r"(?:(?:option|choice|answer)\s*)?(?:\(\s*([a-z])\s*\)|([a-z])\s*\)?)", re.IGNORECASE)
-USUAL = frozenset("abcd")
-"""Labels that are also written in lower case without brackets."""
-WORD_LETTERS = re.compile(r"[^\W\d_]+(?:[ \t\n]+[^\W\d_]+)*")
-LOOSE = re.compile(r"[^\W_](?:[^\W_]|[ ,.'&/:-])*")
-DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
-CLOCK = re.compile(
-    r"([0-9]{1,2})(?:\\!)*:(?:\\!)*([0-9]{2})(?::([0-9]{2}))?(?:\s|~|\\,)*(?:([ap])\.?\s*m\.?|\\(?:text|mathrm)\{\s*([ap])\.?\s*m\.?\s*\})?",
-    re.IGNORECASE,
-)
-"""Time of day, with two digits after each colon: `3:2` is a ratio, and so is `3 : 20` with blanks."""
-MONTHS = re.compile(
-    r"\b(january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
-)
-ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)", re.IGNORECASE)
-
-
-def choice(text: str, *, upright: bool = False, expected: Choice | None = None) -> Choice | None:
-    r"""Returns the label of a choice written `(A)`, `A)` or `Option B`; None for other texts. A lower-case letter needs
-    an expected choice. `upright`: the text stood within `\text`. A lower-case letter alone is a label only from a to d,
-    or if the expected label is marked as one: `r` is another symbol than `R`, and `e` is Euler's number."""
-    found = CHOICE.fullmatch(text)
-    if found is None:
-        return None
-    label = found[1] or found[2]
-    marked = upright or len(text) > 1
-    folds = len(text) > 4 if expected is None else marked or expected.marked or label in USUAL
-    return Choice(label.upper(), marked) if folds or label.isupper() else None
-
-
-def folded(text: str) -> TextAnswer:
-    written = " ".join(unicodedata.normalize("NFC", text).split())
-    return TextAnswer(written.casefold(), written)
-
-
-def clock(text: str, *, certain: bool) -> TextAnswer | None:
-    """Reads a time of day; None if the text is none or, with `certain`, lacks `am` or `pm`."""
-    found = CLOCK.fullmatch(text)
-    if found is None:
-        return None
-    hour, minute, second, *halves = found.groups()
-    half = next((letter.lower() + "m" for letter in halves if letter), "")
-    if int(hour) > 24 or int(minute) > 59 or int(second or 0) > 59 or (certain and not half):
-        return None
-    return TextAnswer(":".join(part for part in (hour, minute, second) if part) + half)
-
-
-def certain_words(text: str, names: Collection[str], *, clocks: bool = True) -> TextAnswer | None:
-    """Reads a text as words if it cannot be mathematics, such as a date or an English word; else None. `clocks`: `3:20`
-    is a time of day; else it is a ratio."""
-    if len(text) > MAX_WORDS:
-        return None
-    if DATE.fullmatch(text):
-        return TextAnswer(text)
-    time = clock(text, certain=not clocks)
-    if time is not None:
-        return time
-    if ORDINAL.fullmatch(text):
-        return folded(text)
-    if not WORD_LETTERS.fullmatch(text):
-        return None
-    parts = text.split()
-    return None if all(_is_mathematical(part, names, alone=len(parts) == 1) for part in parts) else folded(text)
-
-
-def _is_mathematical(word: str, names: Collection[str], *, alone: bool) -> bool:
-    if len(word) == 1 or word in names or word in EXTENDED or word in GREEK_NAMES or word in VALUES:
-        return True
-    if word in ("and", "or"):
-        return not alone
-    if len(word) < 5 and len(names) > 1 and set(word) <= set(names) and word.lower() not in ("no", "ok"):
-        # `am` beside `F = ma`.
-        return True
-    if len(word) > 4 or not word.isascii() or word.lower() in SHORT_WORDS:
-        return False
-    return len(word) == 2 or bool(CUSTOMARY.fullmatch(word)) or set(word) <= set(names)
-
-
-VALUES = frozenset({"pi", "infinity", "Infinity", "oo", "inf", "nan"})
-
-
-COMPOUND = re.compile(r"[0-9]{1,2}(?:,[0-9]{1,2})*-[a-z][a-z0-9,-]*(?:[aey]ne|ol|al|one|ate|ide|ose|yl|ine|acid)")
-"""Chemical name that begins with the positions of its groups: `2-butene`, `1,2-dichloroethane`."""
-
-
-def loose_words(text: str) -> TextAnswer | None:
-    """Reads a text as words if it looks like some: letters first, a date, an ordinal, `2-butene`; else None."""
-    if len(text) > MAX_WORDS:
-        return None
-    if COMPOUND.fullmatch(text) and not WORD_PARTS.search(text):
-        return folded(text)
-    if not LOOSE.fullmatch(text):
-        return None
-    if text[0].isdigit() and not MONTHS.search(text) and not ORDINAL.fullmatch(text):
-        return None
-    return folded(text) if re.search(r"[^\W\d_]{2}", text) else None

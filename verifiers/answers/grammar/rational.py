@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import cache
 
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
@@ -16,6 +17,8 @@ from verifiers.answers.grammar.nodes import children
 MAX_BITS = 1 << 16
 """Maximum bits of a numerator or denominator: about 19,700 decimal digits."""
 MAX_ROOT = 1_000
+MAX_ZETA = 60
+"""Maximum absolute value of an integer at which the zeta function is computed exactly."""
 
 NOTHING: Mapping[str, Fraction] = {}
 
@@ -136,6 +139,24 @@ def factorial(value: int) -> Fraction:
     return Fraction(math.factorial(value))
 
 
+@cache
+def bernoulli(index: int) -> Fraction:
+    """Returns the Bernoulli number B_n, with B_1 = -1/2."""
+    if index == 0:
+        return Fraction(1)
+    return -sum((math.comb(index + 1, k) * bernoulli(k) for k in range(index)), Fraction(0)) / (index + 1)
+
+
+def zeta(at: Fraction) -> Fraction | None:
+    """Returns the value of the zeta function at 0, -1, -2, ...; None elsewhere. Raises UndefinedError at its pole."""
+    if at == 1:
+        raise UndefinedError("zeta(1), a pole")
+    if at.denominator != 1 or not -MAX_ZETA <= at <= 0:
+        return None
+    value = bernoulli(1 - at.numerator) / (1 - at.numerator)
+    return -value if at.numerator % 2 else value
+
+
 def binomial(of: int, chosen: int) -> Fraction:
     if of < 0 or chosen < 0:
         raise UndefinedError("a binomial coefficient of a negative number")
@@ -173,6 +194,8 @@ def call(name: str, values: list[Fraction]) -> Fraction | None:
             return bounded(Fraction(math.lcm(*_whole(name, values))))
         case "factorial":
             return factorial(_whole("a factorial", values)[0])
+        case "zeta":
+            return zeta(first)
         case "binomial":
             return binomial(*_whole("a binomial coefficient", values))
         case "mod" | "floordiv" if values[1] == 0:

@@ -1,7 +1,7 @@
 """Splits text into tokens by an allow-list of patterns, with the first size limits.
 
-Text is tokenised whole or refused. Numbers are exact: decimals, groups of thousands, powers of ten. A comma between
-groups of three digits separates thousands outside brackets and items within them.
+Text is tokenised whole or refused. Numbers are exact: decimals and powers of ten; `numerals` writes out what has
+separators.
 
 Characters beyond ASCII allowed in answers: mathematical signs, each with its LaTeX form.
 
@@ -20,11 +20,10 @@ from fractions import Fraction
 from typing import Literal
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.numerals import MAX_DIGITS
 
 MAX_CHARACTERS = 5_000
 MAX_TOKENS = 1_500
-MAX_DIGITS = 2_000
-"""Maximum digits of one written number."""
 MAX_SCIENTIFIC = 2_000
 """Maximum exponent of ten in `1.5E3`."""
 OPENING = frozenset({"(", "[", "\\{", "\\langle"})
@@ -66,10 +65,10 @@ class Lexicon:
         self.makers = {name: maker for name, (_, maker) in patterns.items()}
         self.shortened = shortened
 
-    def tokens(self, text: str, *, grouping: bool = True, euler: bool = False) -> list[Token]:
+    def tokens(self, text: str, *, euler: bool = False) -> list[Token]:
         """Tokenises an ASCII text and appends end marks. Raises GrammarError if no pattern matches.
 
-        `grouping`: `1,234` outside brackets is one number. `euler`: `2e+1` is a sum with Euler's number.
+        `euler`: `2e+1` is a sum with Euler's number.
         """
         if len(text) > MAX_CHARACTERS:
             raise TooLargeError(f"longer than {MAX_CHARACTERS} characters")
@@ -86,7 +85,7 @@ class Lexicon:
                 position = match.end()
                 continue
             if kind in FIGURES and (
-                self.shortened(kind, match.group(), depth != 0 or not grouping)
+                self.shortened(kind, match.group(), depth != 0)
                 or (euler and kind == "number" and re.search("e[+-]", match.group()))
             ):
                 match = SHORT_NUMBER.match(text, position) or match
@@ -147,11 +146,15 @@ SIGNS = {
     "∨": r"\lor ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℚ": r"\mathbb{Q}", "ℕ": r"\mathbb{N}", "ℂ": r"\mathbb{C}",
     "∫": r"\int ", "≈": r"\approx ", "≡": r"\equiv ", "…": r"\dots ", "⋯": r"\dots ",
     "∑": r"\sum ", "∏": r"\prod ", "€": r"\euro ", "£": r"\pounds ", "¢": r"\cents ", "¥": r"\yen ",
+    "₹": r"\rupee ", "\u201c": '"', "\u201d": '"', "″": "''",
     "Å": r"\AA ", "∠": r"\angle ",
+    "\u212b": r"\AA ", "\u2126": r"\Omega ", "\u212a": "K",
+    "º": r"^\circ ", "˚": r"^\circ ", "℃": r"^\circ C ", "℉": r"^\circ F ",
     "½": r"\frac{1}{2}", "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
     "⅕": r"\frac{1}{5}", "⅖": r"\frac{2}{5}", "⅗": r"\frac{3}{5}", "⅘": r"\frac{4}{5}", "⅙": r"\frac{1}{6}",
     "⅚": r"\frac{5}{6}", "⅛": r"\frac{1}{8}", "⅜": r"\frac{3}{8}", "⅝": r"\frac{5}{8}", "⅞": r"\frac{7}{8}",
-    "\u2018": "'", "\u2019": "'", "\u00a0": " ", "\u2009": " ", "\u202f": " ", "\u2002": " ", "\u2003": " ",
+    "\u2018": "'", "\u2019": "'", "\u00a0": " ", "\u2009": " ", "\u202f": " ",
+    **dict.fromkeys("\u2002\u2003\u2004\u2005\u2006\u2008\u200a\u205f", " "),
     **{letter: rf"\{name} " for letter, name in GREEK.items()},
 }  # fmt: skip
 
@@ -160,7 +163,7 @@ LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉ₙₖₓ", "0123456789nkx", s
 RAISED_RUN = re.compile("[" + "".join(map(re.escape, RAISED)) + "]+")
 LOWERED_RUN = re.compile("[" + "".join(map(re.escape, LOWERED)) + "]+")
 LEADING_DASH = re.compile(r"(^|[(\[{,=<>])(\s*)\u2013")
-FOLDS = ("<font>", "<wide>", "<narrow>", "<noBreak>")
+FOLDS = ("<font>", "<wide>", "<narrow>", "<noBreak>", "<square>")
 
 
 def plain(text: str) -> str:

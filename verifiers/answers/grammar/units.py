@@ -9,7 +9,7 @@ Sources: the SI brochure (9th edition); the international yard and pound agreeme
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -52,31 +52,35 @@ PREFIXES = {
     "n": (Fraction(1, 10**9), "nano"), "\u00b5": (Fraction(1, 10**6), "micro"), "m": (Fraction(1, 1000), "milli"),
     "c": (Fraction(1, 100), "centi"), "d": (Fraction(1, 10), "deci"), "k": (Fraction(1000), "kilo"),
     "M": (Fraction(10**6), "mega"), "G": (Fraction(10**9), "giga"), "T": (Fraction(10**12), "tera"),
+    "P": (Fraction(10**15), "peta"), "h": (Fraction(100), "hecto"),
+    "Ki": (Fraction(2**10), "kibi"), "Mi": (Fraction(2**20), "mebi"), "Gi": (Fraction(2**30), "gibi"),
+    "Ti": (Fraction(2**40), "tebi"), "Pi": (Fraction(2**50), "pebi"),
 }  # fmt: skip
 
-PREFIXED: tuple[tuple[str, tuple[str, ...], Fraction, Dimension, str], ...] = (
+DATA = (*"kMGTP", "Ki", "Mi", "Gi", "Ti", "Pi")
+PREFIXED: tuple[tuple[str, tuple[str, ...], Fraction, Dimension, Sequence[str]], ...] = (
     ("m", ("meter", "metre", "meters", "metres"), Fraction(1), LENGTH, "fpn\u00b5mcdk"),
     ("g", ("gram", "grams", "gramme", "grammes"), Fraction(1, 1000), MASS, "n\u00b5mk"),
     ("s", ("second", "seconds"), Fraction(1), TIME, "fpn\u00b5m"),
     ("A", ("ampere", "amperes", "amp", "amps"), Fraction(1), _dimension(A=1), "pn\u00b5mk"),
     ("L", ("liter", "litre", "liters", "litres"), Fraction(1, 1000), VOLUME, "\u00b5mcd"),
     ("N", ("newton", "newtons"), Fraction(1), FORCE, "mkM"),
-    ("Pa", ("pascal", "pascals"), Fraction(1), PRESSURE, "kMG"),
-    ("J", ("joule", "joules"), Fraction(1), ENERGY, "mkMG"),
-    ("W", ("watt", "watts"), Fraction(1), POWER, "mkMG"),
+    ("Pa", ("pascal", "pascals"), Fraction(1), PRESSURE, "mhkMG"),
+    ("J", ("joule", "joules"), Fraction(1), ENERGY, "\u00b5mkMGT"),
+    ("W", ("watt", "watts"), Fraction(1), POWER, "\u00b5mkMGT"),
     ("V", ("volt", "volts"), Fraction(1), VOLTAGE, "\u00b5mkM"),
     ("C", ("coulomb", "coulombs"), Fraction(1), CHARGE, "pn\u00b5m"),
     ("F", ("farad", "farads"), Fraction(1), _dimension(A=2, kg=-1, m=-2, s=4), "pn\u00b5m"),
     ("H", ("henry", "henries"), Fraction(1), _dimension(A=-2, kg=1, m=2, s=-2), "n\u00b5m"),
     ("T", ("tesla", "teslas"), Fraction(1), _dimension(A=-1, kg=1, s=-2), "n\u00b5m"),
-    ("ohm", ("ohms",), Fraction(1), _dimension(A=-2, kg=1, m=2, s=-3), "mkMG"),
+    ("ohm", ("ohms", "Ohm", "Ohms"), Fraction(1), _dimension(A=-2, kg=1, m=2, s=-3), "mkMG"),
     ("M", ("molar",), Fraction(1000), _dimension(m=-3, mol=1), "n\u00b5m"),
-    ("Hz", ("hertz",), Fraction(1), _dimension(s=-1), "kMG"),
+    ("Hz", ("hertz",), Fraction(1), _dimension(s=-1), "kMGT"),
     ("mol", ("mole", "moles"), Fraction(1), _dimension(mol=1), "\u00b5mk"),
     ("eV", ("electronvolt", "electronvolts"), Fraction(1602176634, 10**28), ENERGY, "\u00b5mkMG"),
     ("cal", ("calorie", "calories"), Fraction(4184, 1000), ENERGY, "k"),
-    ("bit", ("bits",), Fraction(1), INFORMATION, "kMG"),
-    ("B", ("byte", "bytes"), Fraction(8), INFORMATION, "kMGT"),
+    ("bit", ("bits",), Fraction(1), INFORMATION, DATA),
+    ("B", ("byte", "bytes"), Fraction(8), INFORMATION, DATA),
 )
 
 INCH = Fraction(254, 10_000)
@@ -113,10 +117,12 @@ PLAIN: tuple[tuple[tuple[str, ...], Fraction, Dimension], ...] = (
     # A month and a year have no fixed number of days.
     (("month", "months"), Fraction(1), _dimension(month=1)),
     (("yr", "yrs", "year", "years"), Fraction(12), _dimension(month=1)),
+    (("kn", "knot", "knots"), Fraction(1852, 3600), SPEED),
     (("mph",), Fraction(63_360 * INCH / 3600), SPEED),
     (("kmh", "kph"), Fraction(1000, 3600), SPEED),
     (("atm",), Fraction(101_325), PRESSURE),
     (("bar",), Fraction(100_000), PRESSURE),
+    (("mbar",), Fraction(100), PRESSURE),
     (("psi",), POUND * Fraction(980665, 100_000) / INCH**2, PRESSURE),
     (("torr", "Torr"), Fraction(101_325, 760), PRESSURE),
     (("mmHg",), Fraction(133_322_387_415, 10**9), PRESSURE),
@@ -139,6 +145,8 @@ PLAIN: tuple[tuple[tuple[str, ...], Fraction, Dimension], ...] = (
     (("%", "percent", "pct", "percentage", "\\%"), Fraction(1, 100), NONE),
     (("unit", "units"), Fraction(1), NONE),
     (("rad", "radian", "radians"), Fraction(1), NONE),
+    (("ppm",), Fraction(1, 10**6), NONE),
+    (("ppb",), Fraction(1, 10**9), NONE),
     (("dozen",), Fraction(12), NONE),
 )
 

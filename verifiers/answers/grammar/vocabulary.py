@@ -73,7 +73,7 @@ MARKS = {
     "angle": "\\angle", "measuredangle": "\\angle", "top": "\\top", "intercal": "\\top", "bigcup": "\\cup",
 }  # fmt: skip
 SAME_MARK = {"**": "^", "==": "=", "=<": "<="}
-UNIT_COMMANDS = {"euro": "€", "pounds": "£", "cents": "cents", "yen": "¥", "AA": "angstrom"}
+UNIT_COMMANDS = {"euro": "€", "pounds": "£", "cents": "cents", "yen": "¥", "rupee": "₹", "AA": "angstrom"}
 TEXT_STYLES = ("text", "textrm", "textnormal", "textup", "textbf", "textit", "mbox")
 BOLD_STYLES = ("mathbf", "bm", "boldsymbol", "bold")
 STYLES = (*TEXT_STYLES, *BOLD_STYLES, "mathrm", "mathit", "mathsf", "mathop", "operatorname")

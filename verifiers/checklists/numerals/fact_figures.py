@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from verifiers.checklists.numerals.numbers import Decimals, Figure, numbers_in
+from verifiers.answers.grammar.numerals import Decimals
+from verifiers.checklists.numerals.numbers import Figure, numbers_in
 
 
 def figure(text: str, decimals: Decimals = "point") -> Figure | None:

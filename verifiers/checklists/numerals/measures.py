@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from verifiers.answers.grammar.numerals import THIN
 from verifiers.checklists.numerals.factors import ENDED
 
 SPELLED = {
@@ -151,8 +152,6 @@ def unit_of(before: str, after: str) -> str:
     return ""
 
 
-THIN = "\u2007"
-"""Normalised blank within a number; it separates thousands."""
 MONEY = r"(?:[$€£¥₹₽₩₺¢]|[A-Z]{3}|US\$)?\s?"
 SIGN = re.compile(rf"([-\u2010-\u2015\u2212])([\s{THIN}]?){MONEY}$")
 MINUS = re.compile(

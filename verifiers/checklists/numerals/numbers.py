@@ -18,8 +18,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Literal
 
+from verifiers.answers.grammar.numerals import QUOTE, SEPARATED, SIGNS, THIN, Decimals, readings
 from verifiers.checklists.numerals.factors import SHARE, Tail
 from verifiers.checklists.numerals.measures import (
     BELOW_ZERO,
@@ -27,7 +27,6 @@ from verifiers.checklists.numerals.measures import (
     MINUS,
     MONEY,
     OPENED,
-    THIN,
     is_negative,
     may_be_below_zero,
     unit_of,
@@ -76,13 +75,8 @@ def _value(numeral: str) -> int | None:
     )
 
 
-Decimals = Literal["point", "comma", ""]
-"""Decimal separator; empty if unknown."""
 BLANKS = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
-QUOTE = "'"
-CORE = re.compile(rf"(?<![\d.,])(?:\d+⁄\d+|\d+(?:[.,{QUOTE}{THIN}_]\d+|\x20\d{{3}}(?!\d))*|\.\d+)(?!\d)")
-GROUPS = re.compile(rf"[.,{QUOTE}{THIN}_\x20]")
-INDIAN = re.compile(r"\d{1,2}(?:,\d{2})*,\d{3}")
+CORE = re.compile(rf"(?<![\d.,])(?:\d+⁄\d+|{SEPARATED}|\.\d+)(?!\d)")
 SUPERSCRIPTS = re.compile("[⁰¹²³⁴-⁹⁻⁺]+")
 BELOW = re.compile("(?<=[A-Za-z])[₀-₉]+")
 SUBSCRIPTS = re.compile("[₀-₉]+")
@@ -163,7 +157,7 @@ def decimals_of(text: str) -> Decimals:
     """Returns the decimal separator of a text, `point` or `comma`, judged by its numbers, else by its language."""
     votes: Counter[Decimals] = Counter()
     for match in CORE.finditer(_normal(NAME.sub("", DATE.sub("", text)))):
-        signs, parts = GROUPS.findall(match.group()), GROUPS.split(match.group())
+        signs, parts = SIGNS.findall(match.group()), SIGNS.split(match.group())
         last = signs[-1] if signs else ""
         if last not in (".", ","):
             continue
@@ -250,8 +244,8 @@ def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dat
     tail = Tail(text, match.end(), before, len(match.group()))
     negative = is_negative(before, text[tail.end : tail.end + 200], cell)
     core = match.group()
-    readings = []
-    for parts in _readings(core, decimals):
+    possible = []
+    for parts in readings(core, decimals):
         figures = [_figure(part, core) for part in parts]
         last = figures[-1]
         value = (last.value + tail.added) * tail.factor * (tail.share or 1)
@@ -265,17 +259,17 @@ def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dat
         if negative:
             figures[0] = replace(figures[0], value=-figures[0].value)
         written = text[start : tail.end].strip()
-        readings.append(tuple(replace(one, text=f"-{written}" if negative else written) for one in figures))
+        possible.append(tuple(replace(one, text=f"-{written}" if negative else written) for one in figures))
     after = text[tail.end : tail.end + 12]
     lost = not negative and may_be_below_zero(before, text[tail.end : tail.end + 40])
     in_brackets = OPENED.search(before) and CLOSED.match(after)
     if in_brackets and not cell:
-        readings += [tuple(replace(one, value=-one.value) for one in reading) for reading in readings[:1]]
+        possible += [tuple(replace(one, value=-one.value) for one in reading) for reading in possible[:1]]
     ratio = re.match(r"\s?[/:]\s?\d", after) or re.search(r"\d\s?[/:]\s?$", before)
     torn = re.match(r"\s0\d*(?![\d.,])", after) is not None
     joined = torn or dated or bool(ratio) or tail.raised or ORDINAL.match(after) is not None
     stated = not joined and not BOUND.search(before) and not (in_brackets and not cell and not _named(before))
-    return _NumberPlace(start, tail.end, WrittenNumber(readings[0][0].text, tuple(readings), stated, lost))
+    return _NumberPlace(start, tail.end, WrittenNumber(possible[0][0].text, tuple(possible), stated, lost))
 
 
 def _named(before: str) -> bool:
@@ -283,36 +277,6 @@ def _named(before: str) -> bool:
     repeat it."""
     opened = OPENED.search(before)
     return opened is not None and any(one.end >= opened.start() - 1 for one in spelled(before, SHARE))
-
-
-def _readings(core: str, decimals: Decimals) -> list[list[str]]:
-    """Returns the possible readings of digits with separators, each as a list of numbers: `1,234` is 1234 or 1.234."""
-    signs, parts = GROUPS.findall(core), GROUPS.split(core)
-    if not signs or core.startswith(".") or "⁄" in core:
-        return [[core]]
-    last, head = signs[-1], parts[0]
-    grouped = 1 <= len(head) <= 3 and head != "0" and all(len(part) == 3 for part in parts[1:])
-    if len(set(signs)) > 1:
-        whole = parts[:-1]
-        fits = len(set(signs[:-1])) == 1 and len(head) <= 3 and all(len(part) == 3 for part in whole[1:])
-        if last in (".", ",") and last not in signs[:-1] and fits:
-            value = "".join(whole) + "." + parts[-1]
-            return [[value], [*whole[:-1], f"{whole[-1]}.{parts[-1]}"]] if " " in signs else [[value]]
-        return [parts]
-    together, apart = ["".join(parts)], parts
-    decimal = [f"{head}.{parts[1]}"]
-    if last == " ":
-        certain = any(part.startswith("0") for part in parts[1:])
-        return [together, *([] if certain else [apart])] if grouped else [apart]
-    if last in (THIN, QUOTE, "_"):
-        return [together] if grouped else [apart]
-    if len(signs) > 1:
-        return [together] if grouped or (last == "," and INDIAN.fullmatch(core)) else [apart]
-    if not grouped:
-        return [decimal] if last == "." or decimals == "comma" else [decimal, apart]
-    if last == ".":
-        return {"comma": [together], "point": [decimal], "": [decimal, together]}[decimals]
-    return {"comma": [decimal], "point": [together], "": [together, decimal]}[decimals]
 
 
 def _figure(digits: str, text: str) -> Figure:

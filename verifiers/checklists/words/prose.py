@@ -4,7 +4,8 @@ A word is a run of letters and digits, with apostrophes, hyphens and points insi
 `well-known`, `3,140.5`); in scripts without spaces each character is one. Sentences come from `sentencex`, Wikimedia's
 segmenter, which knows the abbreviations of many languages. Wrong splits are joined again: a sentence does not begin
 with a lower-case letter in a text that begins with a capital, nor after an abbreviation, a list number or a day before
-a word. A sentence ends after a number with an abbreviated unit, before a capital.
+a word, nor with the `と` after a quotation. A sentence ends after a number with an abbreviated unit, after `?!` and
+after an ellipsis, before a capital.
 
 Language detection by script or function words, as far as sentences and numbers need it.
 
@@ -87,6 +88,9 @@ WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:(?:['\u2019.\-\u2010\u2011
 MOST_AT_ONCE = 8_000
 """Characters per call; longer blocks are cut at a blank, because quotation marks cost quadratic time."""
 CHAINED = re.compile("[-.\u2010\u2011]")
+REPEATED = 6
+"""Words of a run that is a repetition, not a name or a phrase, from its third time on."""
+TRAILING_DIGITS = re.compile(r"(?<=[^\W\d_])\d+$")
 LONGEST_COMPOUND = 4
 """Maximum parts of a hyphenated word that counts as one: `jack-of-all-trades`."""
 SHORT = "approx mt ft tbsp tsp gov sen rep capt col gen lt sgt rev hon dept est fig figs eq cf vs no nos vol pp p"
@@ -111,6 +115,16 @@ UNIT_ENDS = re.compile(
     r"\.[\"'”’»)]*(?=\s+[^\W\d_])"
 )
 """Abbreviated unit after a number; also matches `и т. д.`"""
+MARKS_END = re.compile(
+    r"(?:[?!\u203d][?!\u203d.\u2026]+|(?P<dots>\u2026)|(?<![\w.])no\.)[\"'”’»)]*(?=\s+[\"'“‘«(¿¡]*[^\W\d_])"
+)
+"""Ends that the library passes over: `?!`, an ellipsis in one sign, the word `no`."""
+OPENERS = " \n\"'“‘«(¿¡"
+QUOTED = re.compile("[。！？!?.…][」』”]$")
+AFTER_QUOTE = re.compile(
+    "と(?!ても|き|ころ|りあえず|にかく|もかく|うとう|もに)|って|などと|なんて|[\u4e00-\u9fff]{0,6}[说說问問道答喊叫][，。：！]"
+)
+"""Words after a quotation that belong to its sentence: `」と言った`, `”他问。`"""
 LAST = 80
 """Characters of a sentence searched for its last words."""
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -128,8 +142,26 @@ def words(text: str) -> list[str]:
 def word_count(text: str) -> int:
     """Counts the words of a text as people do. An abbreviation with points is one; scripts without spaces count
     characters. A long chain of words joined by hyphens or points counts as many."""
-    chains = (len(CHAINED.split(word)) for word in words(SPELLED.sub("x", text)))
-    return sum(parts if parts > LONGEST_COMPOUND else 1 for parts in chains)
+    return len(_spoken(SPELLED.sub("x", text)))
+
+
+def _spoken(text: str) -> list[str]:
+    parts = ((word, CHAINED.split(word)) for word in words(text))
+    return [one for word, chain in parts for one in (chain if len(chain) > LONGEST_COMPOUND else [word])]
+
+
+def repeated_words(text: str) -> list[str]:
+    """Returns the words that only repeat: each ends a run of REPEATED words that occurred twice before. They count
+    towards no required length."""
+    spoken = [TRAILING_DIGITS.sub("", word.casefold()) for word in _spoken(text)]
+    seen: Counter[tuple[str, ...]] = Counter()
+    found: list[str] = []
+    for end in range(REPEATED, len(spoken) + 1):
+        run = tuple(spoken[end - REPEATED : end])
+        seen[run] += 1
+        if seen[run] > 2:
+            found.append(spoken[end - 1])
+    return found
 
 
 def sentences(text: str) -> list[str]:
@@ -143,16 +175,20 @@ def sentences(text: str) -> list[str]:
                 found[-1] += piece
             else:
                 found.append(piece)
-    found = [part for sentence in found for part in _behind_units(sentence)]
+    found = [part for sentence in found for part in _behind(sentence, language)]
     return [sentence.strip() for sentence in found if WORD.search(sentence)]
 
 
-def _behind_units(sentence: str) -> Iterator[str]:
+def _behind(sentence: str, language: str) -> Iterator[str]:
+    """Splits a sentence behind an end that the library passes over, if a capital follows. German nouns have one, too,
+    so there an ellipsis ends nothing."""
+    ends = {end.end() for end in UNIT_ENDS.finditer(sentence)}
+    ends |= {end.end() for end in MARKS_END.finditer(sentence) if language != "de" or not end["dots"]}
     start = 0
-    for unit in UNIT_ENDS.finditer(sentence):
-        if sentence[unit.end() :].lstrip()[:1].isupper():
-            yield sentence[start : unit.end()]
-            start = unit.end()
+    for end in sorted(ends):
+        if sentence[end:].lstrip(OPENERS)[:1].isupper():
+            yield sentence[start:end]
+            start = end
     yield sentence[start:]
 
 
@@ -174,7 +210,7 @@ def _goes_on(before: str, piece: str, language: str, capitals: bool) -> bool:
     begins = piece.lstrip(" \n\"'“”‘’„«»([")[:1]
     if not WORD.search(before) and WORD.search(piece):
         return True
-    if capitals and begins.islower():
+    if (capitals and begins.islower()) or (QUOTED.search(before.rstrip()) and AFTER_QUOTE.match(piece.lstrip())):
         return True
     last = (before.split() or [""])[-1].rstrip(CLOSERS)
     if not last.endswith("."):

@@ -168,6 +168,14 @@ def _findings(text: str, every: Sequence[LeanToken], allowed: frozenset[str]) ->
     code = without_room(every)
     if any(word.kind is not TokenKind.COMMENT and (word.doubtful or _interpolates(word)) for word in every):
         yield from _anywhere(without_comments(text, every))
+    else:
+        for word in code:
+            if word.kind is TokenKind.STRING:
+                for braces in IN_BRACES.finditer(word.text):
+                    start = word.start + braces.start()
+                    yield from (
+                        (start + at, found, what, cheat) for at, found, what, cheat in _anywhere(braces.group())
+                    )
     if _swallows(code):
         # A declared symbol may swallow the first letters of a keyword, so search inside words too.
         yield from (
@@ -187,9 +195,15 @@ def _findings(text: str, every: Sequence[LeanToken], allowed: frozenset[str]) ->
                 pass
 
 
+IN_BRACES = re.compile(r"\{(?:[^{}\"\\'«»\-/]|-(?![-/])|/(?!-))*\}")
+BRACED = re.compile(rf'"(?:[^"\\{{]|\\.|{IN_BRACES.pattern})*+"', re.DOTALL)
+"""String that ends at the same place whether its braces contain code or not: no quotation or comment begins in them."""
+
+
 def _interpolates(word: LeanToken) -> bool:
-    """True if braces in a Lean string may contain code. Strings in that code would end elsewhere than it seems."""
-    return word.kind is TokenKind.STRING and "{" in word.text
+    """True if braces in a Lean string may contain code with strings or comments of its own, so that it would end
+    elsewhere than it seems."""
+    return word.kind is TokenKind.STRING and "{" in word.text and BRACED.fullmatch(word.text) is None
 
 
 def _of_aesop(code: Sequence[LeanToken]) -> set[int]:

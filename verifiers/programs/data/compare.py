@@ -1,4 +1,7 @@
-"""Compares a returned value or printed text with the expected one. Pure; what was returned is hostile data."""
+"""Compares a returned value or printed text with the expected one. Pure; what was returned is hostile data.
+
+Invariant: numbers are compared as the decimals that were written, never rounded: a float as its shortest text.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,37 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from itertools import repeat
-from typing import Literal, NamedTuple, TypeGuard
+from typing import Annotated, Literal, NamedTuple, TypeGuard
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from verifiers.contract.spec_data import SpecData
 from verifiers.programs.data.values import DictPairs, Elements, Value, kind_of, literal
 
 Rule = Literal["exact", "equal", "close", "any_order"]
 OutputRule = Literal["exact", "lines", "tokens", "numbers"]
-NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
 NUMBER_CHARS = 400
+"""Length of a printed number, in characters, above which only the same text matches. With the limit of exponents, it
+bounds the digits of a difference."""
+EXACT = Context(prec=4_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
+TOLERANCE_DIGITS, TOLERANCE_EXPONENT = 64, 400
+INTEGER_BITS = 1_100
+"""Size of an integer, in bits, above which only the same one matches: no float is that large."""
+
+
+def _bounded(tolerance: Decimal) -> Decimal:
+    _, digits, exponent = tolerance.as_tuple()
+    if isinstance(exponent, str) or len(digits) > TOLERANCE_DIGITS or abs(exponent) > TOLERANCE_EXPONENT:
+        raise ValueError(f"a tolerance has up to {TOLERANCE_DIGITS} digits and exponents up to {TOLERANCE_EXPONENT}")
+    return tolerance
+
+
+Tolerance = Annotated[Decimal, AfterValidator(_bounded)]
+"""Exact decimal, best given as text: `"1e-20"`."""
 
 
 class CompareRule(SpecData):
@@ -30,17 +50,21 @@ class CompareRule(SpecData):
     `equal`: `2.0` is `2`, a tuple with the same items is the list; a bool is still not a number. `close`: as `equal`,
     and numbers may differ by the tolerances, but an integer never matches another whole number. `any_order`: as
     `exact`, with the items of the outermost list in any order."""
-    absolute: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    relative: float = Field(default=0.0, ge=0, lt=1, allow_inf_nan=False)
+    absolute: Tolerance = Field(default=Decimal(0), ge=0, allow_inf_nan=False)
+    relative: Tolerance = Field(default=Decimal(0), ge=0, lt=1, allow_inf_nan=False)
     """Tolerance as a share of the expected number."""
+
+    @property
+    def tolerance(self) -> NumberTolerance:
+        return NumberTolerance(self.absolute, self.relative)
 
 
 def agree(expected: Value, got: Value, how: CompareRule) -> bool:
     match how.rule:
         case "equal":
-            return _same(expected, got, NumberTolerance(0.0, 0.0))
+            return _same(expected, got, NumberTolerance())
         case "close":
-            return _same(expected, got, NumberTolerance(how.absolute, how.relative))
+            return _same(expected, got, how.tolerance)
         case "any_order" if isinstance(expected, list | tuple) and type(got) is type(expected):
             return len(expected) == len(got) and Counter(map(literal, expected)) == Counter(map(literal, got))
         case _:
@@ -48,8 +72,8 @@ def agree(expected: Value, got: Value, how: CompareRule) -> bool:
 
 
 class NumberTolerance(NamedTuple):
-    absolute: float
-    relative: float
+    absolute: Decimal = Decimal(0)
+    relative: Decimal = Decimal(0)
 
 
 def _same(expected: Value, got: Value, within: NumberTolerance | None) -> bool:
@@ -73,7 +97,7 @@ def _same(expected: Value, got: Value, within: NumberTolerance | None) -> bool:
         case ((list() | tuple()), (list() | tuple())):
             return len(expected) == len(got) and all(map(_same, expected, got, repeat(within)))
         case _ if within is not None and _is_number(expected) and _is_number(got):
-            return near(expected, got, *within)
+            return near(expected, got, within)
         case _:
             return expected == got or literal(expected) == literal(got)
 
@@ -97,29 +121,39 @@ def _family(value: Value) -> str:
     return "list" if isinstance(value, tuple) else kind_of(value)
 
 
-def near(expected: int | float | complex, got: int | float | complex, absolute: float, relative: float) -> bool:
+def near(expected: int | float | complex, got: int | float | complex, within: NumberTolerance) -> bool:
     """True if two numbers agree within the tolerances. Infinity is near only itself, and so is nan.
 
     An expected integer is exact: no other whole number is near it, however written (`5`, `5.0`, `5+0j`).
     """
     if isinstance(expected, complex) or isinstance(got, complex):
-        return near(expected.real, got.real, absolute, relative) and near(expected.imag, got.imag, absolute, relative)
+        return near(expected.real, got.real, within) and near(expected.imag, got.imag, within)
     if expected == got:
         return True
     if isinstance(expected, int) and (isinstance(got, int) or got.is_integer()):
         return False
-    try:
-        ours, theirs = float(expected), float(got)
-    except OverflowError:
-        return False
-    if math.isnan(ours) or math.isnan(theirs):
-        return math.isnan(ours) and math.isnan(theirs)
-    if math.isinf(ours) or math.isinf(theirs) or not (absolute or relative):
-        return False
-    return abs(ours - theirs) <= max(absolute, relative * abs(ours))
+    if not all(map(_is_finite, (expected, got))):
+        return all(isinstance(number, float) and math.isnan(number) for number in (expected, got))
+    return _within(decimal(expected), decimal(got), within)
 
 
-def printed(expected: str, got: str, rule: OutputRule, *, absolute: float = 0.0, relative: float = 0.0) -> bool:
+def _is_finite(number: float) -> bool:
+    """True for a finite float, and for an integer that is not too large to be near one."""
+    return number.bit_length() <= INTEGER_BITS if isinstance(number, int) else math.isfinite(number)
+
+
+def decimal(number: float) -> Decimal:
+    """Returns a finite number as the decimal that Python writes."""
+    return Decimal(number) if isinstance(number, int) else Decimal(repr(number))
+
+
+def _within(expected: Decimal, got: Decimal, within: NumberTolerance) -> bool:
+    """True if two numbers differ by at most a tolerance; computed without rounding."""
+    allowed = max(within.absolute, EXACT.multiply(within.relative, expected.copy_abs()))
+    return EXACT.abs(EXACT.subtract(expected, got)) <= allowed
+
+
+def printed(expected: str, got: str, rule: OutputRule, within: NumberTolerance) -> bool:
     """True if printed text matches. `lines`: except for blanks at line ends and trailing empty lines. `tokens`: the
     same words. `numbers`: the same words, decimal numbers within the tolerances, but a whole number matches no other
     one."""
@@ -133,8 +167,7 @@ def printed(expected: str, got: str, rule: OutputRule, *, absolute: float = 0.0,
         case "numbers":
             ours, theirs = expected.split(), got.split()
             return len(ours) == len(theirs) and all(
-                one == other or _near_words(one, other, absolute, relative)
-                for one, other in zip(ours, theirs, strict=True)
+                one == other or _near_words(one, other, within) for one, other in zip(ours, theirs, strict=True)
             )
 
 
@@ -145,10 +178,10 @@ def _lines(text: str) -> list[str]:
     return lines
 
 
-def _near_words(expected: str, got: str, absolute: float, relative: float) -> bool:
+def _near_words(expected: str, got: str, within: NumberTolerance) -> bool:
     if max(len(expected), len(got)) > NUMBER_CHARS or not NUMBER.fullmatch(expected) or not NUMBER.fullmatch(got):
         return False
-    exactly = Decimal(got)
-    if WHOLE.fullmatch(expected) and exactly == exactly.to_integral_value():
-        return exactly == Decimal(expected)
-    return math.isfinite(float(got)) and near(float(expected), float(got), absolute, relative)
+    ours, theirs = Decimal(expected), Decimal(got)
+    if WHOLE.fullmatch(expected) and theirs == theirs.to_integral_value(context=EXACT):
+        return ours == theirs
+    return _within(ours, theirs, within)

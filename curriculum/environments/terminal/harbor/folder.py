@@ -2,8 +2,9 @@
 
 Invariants: nothing of the folder runs here, links are not followed, and only plain text of bounded size is accepted. A
 test in the folder runs beside the work it judges: its score is a foreign reward, not a verdict. A folder with
-`tests/assay.json`, a spec of the kind `files`, is judged by that spec. The image's working folder, /tests and /logs are
-below /work here, and all texts are rewritten accordingly.
+`tests/assay.json`, a spec of the kind `files`, is judged by that spec. The folders of its image are below /work here,
+and all texts are rewritten accordingly (`places.py`). Each difference is in `notes`; each part that cannot be
+reproduced is in `lost`. What it installs is a recipe, which `curriculum.own.harbor` carries out.
 
 Writes a terminal task as a Harbor task folder.
 
@@ -19,43 +20,67 @@ import os
 import posixpath
 import re
 import stat
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from common.bounded_models import InvalidInputError, first_fault, read_model
+from common.strict_json import Bounds, NotJsonError
 from curriculum.contract.task import asked
 from curriculum.contract.taskset import TaskDraft
 from curriculum.environments.terminal.environment import TERMINAL, TERMINAL_OPENING, TerminalSetup
 from curriculum.environments.terminal.harbor import dockerfile
+from curriculum.environments.terminal.harbor import settings as task_settings
 from curriculum.environments.terminal.harbor.dockerfile import HarborError, Image
+from curriculum.environments.terminal.harbor.places import LOGS, TESTS, move, place, places_of
+from curriculum.environments.terminal.harbor.settings import HarborSettings
 from curriculum.environments.terminal.repairs import commands_of
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import AnswerForm
-from verifiers.contract.spec_data import first_fault
-from verifiers.files.spec import FILE_CHARS, MOST_FILES, FilesSpec, ForeignTest, PlacedFile, read
+from verifiers.files.spec import FILE_CHARS, MOST_FILES, PATH, FilesSpec, ForeignTest, PlacedFile, read
 from verifiers.files.verifier import check
 
 OWN_CHECK = "tests/assay.json"
-MOST, MOST_SECONDS = 300, 600.0
+MOST = 300
+DECLARED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,5}\Z")
 PARTS = "name a Harbor task folder: task.toml, instruction.md, environment/Dockerfile, tests/test.sh"
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,5}\Z")
-TESTS, LOGS = "harbor-tests", "harbor-logs"
+COMMAND_SECONDS = 60.0
+"""Time limit of a command in a terminal with packages, in seconds."""
+PYTEST = """if pytest /tests/test_outputs.py -rA; then score=1; else score=0; fi
+echo $score > /logs/verifier/reward.txt
+"""
+"""Test of a folder that has only a file for pytest."""
+
+
+class HarborRecipe(NamedTuple):
+    """What has to be installed and run before a terminal of the task can be opened."""
+
+    pip: tuple[str, ...] = ()
+    apt: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    healthcheck: str = ""
+
+    @property
+    def installs(self) -> bool:
+        return bool(self.pip or self.apt)
 
 
 class HarborTask(NamedTuple):
     name: str
     draft: TaskDraft
-    """Draft without an answer: the solution has not been run."""
-    solution: str
-    """Commands of the reference solution, for /work; empty if the folder has none."""
+    """Draft without an answer: the solution has not been run, and nothing is installed."""
+    solution: tuple[PlacedFile, ...]
+    """Files of the reference solution, for /work, beginning with its script; empty if the folder has none."""
     foreign: bool
     """True if only the folder's own test judges it."""
     notes: tuple[str, ...]
     """Differences from the folder's description."""
+    lost: tuple[str, ...] = ()
+    """Parts of its description that cannot be reproduced."""
+    recipe: HarborRecipe = HarborRecipe()
 
 
 class FolderText(NamedTuple):
@@ -63,33 +88,58 @@ class FolderText(NamedTuple):
     mode: str
 
 
-def read_folder(folder: Path, *, own_check: bool = True) -> HarborTask:
+def read_folder(folder: Path, *, own_check: bool = True, without_network: bool = False) -> HarborTask:
     """Reads a Harbor task folder into a terminal task. Without `own_check` the folder's test alone judges, even if it
-    has a built-in spec. Raises HarborError with the reason if the folder cannot be used."""
+    has a built-in spec; `without_network` accepts one that asks for a network. Raises HarborError with the reason if
+    the folder cannot be used."""
     texts = _texts(folder)
-    settings = _settings(texts)
+    settings = task_settings.read(_needed(texts, "task.toml").text, without_network=without_network)
+    if any("compose" in name and name.startswith("environment/") for name in texts):
+        raise HarborError("it needs several containers (docker compose)")
+    if any(name.startswith("steps/") for name in texts):
+        raise HarborError("it has several steps", hint="make a folder for each step: a task is one conversation")
+    if "tests/Dockerfile" in texts:
+        raise HarborError("its test needs an image of its own")
     image = dockerfile.read(_needed(texts, "environment/Dockerfile").text)
-    moved = {image.workdir: "/work", "/tests": f"/work/{TESTS}", "/logs": f"/work/{LOGS}"}
-    if image.workdir == "/work":
-        del moved["/work"]
-    instruction = _moved(_needed(texts, "instruction.md").text, moved)
+    workdir = settings.workdir or image.workdir
+    instruction = _needed(texts, "instruction.md").text
+    said = [instruction, *(one.text for name, one in texts.items() if name.startswith(("tests/", "solution/")))]
+    moved = places_of(image, workdir, said)
     files = _environment(texts, image, moved)
-    notes = [f"a shell with small programs and Python replaces the image {image.base}"]
-    if image.workdir != "/work":
-        notes.append(f"{image.workdir} is /work here")
-    if empty := [name for name in image.folders if not _holds_a_file(name, image, files)]:
-        notes.append(f"folders that its Dockerfile makes do not exist at the start: {', '.join(empty)[:200]}")
+    folders = _folders(image, files, moved)
     foreign = not (own_check and OWN_CHECK in texts)
-    spec = _foreign(settings, texts, instruction, files, moved) if foreign else _own(texts[OWN_CHECK].text)
+    solution = _solution(texts, moved)
+    recipe, lost = _recipe(texts, image, settings, moved, foreign=foreign)
+    notes = [f"a shell with small programs and Python replaces the image {image.base}", *settings.notes, *image.notes]
+    own = ("/tests", "/logs", "/solution")
+    notes += [f"{old} is {new} here" for old, new in moved.items() if old not in own or new == "/work"]
     if foreign:
         notes.append("only its own test judges it: the score is a foreign reward, not a verdict")
-    world = {"files": [file.model_dump(mode="json") for file in files], "declared": list(spec.declared)}
+    if not solution:
+        notes.append("it has no solution: nothing shows that it can be solved here")
+    variables = tuple((name, move(value, moved)) for name, value in (*image.variables, *settings.variables))
+    collect = tuple(f"cd /work && {move(command, moved)}" for command in settings.collect)
+    world = {
+        "files": [file.model_dump(mode="json") for file in files],
+        "declared": [],
+        "folders": folders,
+        "variables": variables,
+        "collect": collect,
+    }
+    if recipe.installs:
+        world |= {"seconds": COMMAND_SECONDS, "memory_mib": settings.memory_mib}
+    instruction = move(instruction, moved)
+    if foreign:
+        spec = _foreign(settings, texts, instruction, world, moved)
+        world["gathers"] = True
+    else:
+        spec = _own(texts[OWN_CHECK].text)
+    world["declared"] = list(spec.declared)
     try:
-        TerminalSetup.model_validate(world)
+        setup = TerminalSetup.model_validate(world)
+        world = setup.model_dump(mode="json", exclude={*TerminalSetup.model_fields} - _set_by_task(setup))
     except ValidationError as error:
         raise HarborError(f"its files do not fit into a terminal: {first_fault(error)}") from error
-    name = str(settings.get("task", {}).get("name") or folder.resolve().name)[:100]
-    solution = texts.get("solution/solve.sh")
     content = json.dumps([instruction, world, spec.model_dump(mode="json")])
     draft = TaskDraft(
         topic="harbor",
@@ -106,12 +156,14 @@ def read_folder(folder: Path, *, own_check: bool = True) -> HarborTask:
         environment=TERMINAL.name,
         world=world,
     )
-    return HarborTask(name, draft, _moved(solution.text, moved) if solution else "", foreign, tuple(notes))
+    name = settings.name or folder.resolve().name[:100]
+    return HarborTask(name, draft, solution, foreign, tuple(dict.fromkeys(notes)), tuple(lost), recipe)
 
 
-def _holds_a_file(folder: str, image: Image, files: Sequence[PlacedFile]) -> bool:
-    below = posixpath.relpath(posixpath.join(image.workdir, folder), image.workdir)
-    return below == "." or any(one.path.startswith(f"{below}/") for one in files)
+def _set_by_task(setup: TerminalSetup) -> set[str]:
+    """Returns the names of the fields that a task sets, and of those that every terminal has."""
+    fields = TerminalSetup.model_fields.items()
+    return {"files", "declared"} | {name for name, field in fields if getattr(setup, name) != field.default}
 
 
 def _texts(folder: Path) -> dict[str, FolderText]:
@@ -145,40 +197,6 @@ def _texts(folder: Path) -> dict[str, FolderText]:
     return found
 
 
-def _settings(texts: Mapping[str, FolderText]) -> dict[str, Any]:
-    """Parses a Harbor folder's task.toml (schema 1.0 to 1.4). Raises HarborError for unavailable features."""
-    try:
-        settings = tomllib.loads(_needed(texts, "task.toml").text)
-    except (ValueError, RecursionError) as error:
-        raise HarborError(f"its task.toml cannot be read: {str(error)[:100]}") from error
-    environment, verifier = _table(settings, "environment"), _table(settings, "verifier")
-    _table(settings, "task")
-    if environment.get("gpus"):
-        raise HarborError("it needs a GPU, which sandboxes do not have")
-    if environment.get("allow_internet") or environment.get("network_mode") not in (None, "no-network"):
-        raise HarborError("it needs a network", hint='set network_mode = "no-network" if it works without')
-    if environment.get("docker_image"):
-        raise HarborError("it needs a prebuilt image", hint="give an environment/Dockerfile")
-    if any("compose" in name and name.startswith("environment/") for name in texts):
-        raise HarborError("it needs several containers (docker compose)")
-    if settings.get("steps") or any(name.startswith("steps/") for name in texts):
-        raise HarborError("it has several steps", hint="make a folder for each step: a task is one conversation")
-    if environment.get("mcp_servers"):
-        raise HarborError("it needs MCP servers")
-    if "tests/Dockerfile" in texts or verifier.get("environment"):
-        raise HarborError("its test needs an image of its own")
-    if verifier.get("env") or environment.get("env"):
-        raise HarborError("it needs variables from the host's environment")
-    return settings
-
-
-def _table(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = settings.get(name, {})
-    if not isinstance(found, dict):
-        raise HarborError(f"[{name}] of its task.toml is not a table")
-    return found
-
-
 def _needed(texts: Mapping[str, FolderText], name: str) -> FolderText:
     if name not in texts:
         raise HarborError(f"it has no {name}")
@@ -187,36 +205,97 @@ def _needed(texts: Mapping[str, FolderText], name: str) -> FolderText:
 
 def _environment(texts: Mapping[str, FolderText], image: Image, moved: Mapping[str, str]) -> list[PlacedFile]:
     """Returns the files that the Harbor folder's image puts into /work at first."""
+    build = {name.removeprefix("environment/"): one for name, one in texts.items() if name.startswith("environment/")}
     files: dict[str, PlacedFile] = {}
     for copied in image.copies:
-        source = "environment/" if copied.source == "." else f"environment/{copied.source.rstrip('/')}"
-        target = copied.target
-        matches = {
-            name: one
-            for name, one in texts.items()
-            if name == source or name.startswith(source if source.endswith("/") else f"{source}/")
-        }
-        if not matches:
-            raise HarborError(f"its Dockerfile copies {copied.source[:60]!a}, which does not exist")
-        for name, one in matches.items():
-            if name == "environment/Dockerfile":
-                continue
-            inner = name.removeprefix(source).lstrip("/") or (Path(name).name if target.endswith("/") else "")
-            path = f"{target.rstrip('/')}/{inner}".rstrip("/")
-            below = path.removeprefix(f"{image.workdir}/")
-            if below == path or not NAME.match(below):
-                raise HarborError(
-                    f"its Dockerfile puts {path[:60]!a} outside its working folder, or under an unsupported name"
-                )
-            files[below] = _placed(name, below, one, moved)
+        if copied.text is not None:
+            taken = {copied.target: FolderText(copied.text, "644")}
+        else:
+            matches = dockerfile.matches(copied, list(build))
+            if not matches:
+                raise HarborError(f"its Dockerfile copies {' '.join(copied.sources)[:60]!a}, which does not exist")
+            taken = {path: build[name] for name, path in matches.items() if name != "Dockerfile"}
+        for path, one in taken.items():
+            below = place(path, moved)
+            if below is None or not PATH.match(below):
+                raise HarborError(f"its Dockerfile puts {path[:60]!a} where a terminal has no place for it")
+            files[below] = _placed(path, below, one._replace(mode=copied.mode or one.mode), moved)
     return list(files.values())
+
+
+def _folders(image: Image, files: Sequence[PlacedFile], moved: Mapping[str, str]) -> list[str]:
+    """Returns the folders that exist at first, relative to /work, beyond those of its files."""
+    named = [place(path, moved) for path in image.folders]
+    named += [new.removeprefix("/work/") for old, new in moved.items() if old != "/solution" and new != "/work"]
+    taken = {file.path for file in files}
+    return sorted({path for path in named if path and PATH.match(path) and path not in taken} - {TESTS, LOGS})
+
+
+def _solution(texts: Mapping[str, FolderText], moved: Mapping[str, str]) -> tuple[PlacedFile, ...]:
+    """Returns the files of a folder's reference solution; none without its script."""
+    names = [name for name in texts if name.startswith("solution/") and name != "solution/solve.sh"]
+    if "solution/solve.sh" not in texts:
+        return ()
+    return tuple(
+        _placed(name, place(f"/{name}", moved) or "", texts[name], moved)
+        for name in ("solution/solve.sh", *names)
+        if texts[name].text or name == "solution/solve.sh"
+    )
+
+
+def _recipe(
+    texts: Mapping[str, FolderText], image: Image, settings: HarborSettings, moved: Mapping[str, str], *, foreign: bool
+) -> tuple[HarborRecipe, list[str]]:
+    """Returns what a folder's image, test and solution install and run, and what of it cannot be reproduced."""
+    lost = list(image.lost)
+    pip, apt = list(image.pip), [name for name in image.apt if name not in ("python3", "python3-pip", "python3-venv")]
+    ours = ("tests/", "solution/")
+    scripts = [one.text for name, one in texts.items() if name.endswith(".sh") and name.startswith(ours)]
+    for script in scripts:
+        found = dockerfile.installs(script)
+        pip, apt, lost = [*pip, *found.pip], [*apt, *found.apt], [*lost, *found.lost]
+    for one in [one for one in pip if one.startswith("-r ")]:
+        pip.remove(one)
+        listed = _listed(one.removeprefix("-r "), texts, image)
+        if listed is None:
+            lost.append(f"pip install {one}")
+        else:
+            pip += listed
+    names = {re.split(r"[^A-Za-z0-9_.-]", one, maxsplit=1)[0].lower() for one in pip}
+    if foreign and "pytest" not in names and any("pytest" in text for text in (*scripts, _test_of(texts))):
+        pip.append("pytest")
+    apt = [name for name in apt if name not in ("curl", "wget", "ca-certificates", "tar", "coreutils", "bash")]
+    steps = tuple(move(step, moved) for step in image.steps)
+    health = move(settings.healthcheck, moved)
+    return HarborRecipe(tuple(dict.fromkeys(pip)), tuple(dict.fromkeys(apt)), steps, health), list(dict.fromkeys(lost))
+
+
+def _listed(path: str, texts: Mapping[str, FolderText], image: Image) -> list[str] | None:
+    """Returns the requirements in a list that the image copies; None if it has no such file."""
+    names = [name.removeprefix("environment/") for name in texts if name.startswith("environment/")]
+    for copied in image.copies:
+        for name, target in dockerfile.matches(copied, names).items():
+            if target == path:
+                lines = (line.partition("#")[0].strip() for line in texts[f"environment/{name}"].text.splitlines())
+                return [line for line in lines if line and not line.startswith("-")]
+    return None
+
+
+def _test_of(texts: Mapping[str, FolderText]) -> str:
+    """Returns the test script of a folder: its own, or pytest's if it has only a file for pytest."""
+    if "tests/test.sh" in texts:
+        return texts["tests/test.sh"].text
+    if "tests/test_outputs.py" in texts:
+        return PYTEST
+    raise HarborError("it has no tests/test.sh")
 
 
 def _tests(texts: Mapping[str, FolderText], moved: Mapping[str, str]) -> list[PlacedFile]:
     """Returns the files of the Harbor folder's test, at their places in the sandbox, without empty .gitkeep files."""
+    script = FolderText(_test_of(texts), "755")
     return [
         _placed(name, f"{TESTS}/{name.removeprefix('tests/')}", one, moved)
-        for name, one in texts.items()
+        for name, one in ({"tests/test.sh": script} | dict(texts)).items()
         if name.startswith("tests/") and (one.text or not name.endswith("/.gitkeep"))
     ]
 
@@ -224,12 +303,12 @@ def _tests(texts: Mapping[str, FolderText], moved: Mapping[str, str]) -> list[Pl
 def _placed(name: str, path: str, one: FolderText, moved: Mapping[str, str]) -> PlacedFile:
     """Returns a file of a Harbor folder at its path in a sandbox, with folders in its text renamed. Raises HarborError
     for an unusable name or too long a text."""
-    if not NAME.match(path):
+    if not PATH.match(path):
         raise HarborError(
             f"{name[:80]!a} has an unsupported name, or is nested too deep",
-            hint="use letters, digits and _ . - (no . first), in at most 5 folders",
+            hint="use letters, digits and _ . -, in at most 11 folders",
         )
-    text = _moved(one.text, moved)
+    text = move(one.text, moved)
     if len(text) > FILE_CHARS:
         raise HarborError(f"{name[:80]!a} has more than {FILE_CHARS} characters after its folders are renamed")
     return PlacedFile(path=path, text=text, mode=one.mode)
@@ -237,44 +316,42 @@ def _placed(name: str, path: str, one: FolderText, moved: Mapping[str, str]) -> 
 
 def _own(text: str) -> FilesSpec:
     try:
-        spec = FilesSpec.model_validate_json(text)
+        spec = read_model(FilesSpec, text, Bounds(8 << 20))
         if spec.foreign is not None:
             raise HarborError(
                 f"its {OWN_CHECK} has a foreign test, which gives no verdict", hint="remove `foreign` from it"
             )
         check(spec)
-    except ValidationError as error:
-        raise HarborError(f"its {OWN_CHECK} is not a valid spec: {first_fault(error)}") from error
+    except (NotJsonError, InvalidInputError) as error:
+        raise HarborError(f"its {OWN_CHECK} is not a valid spec: {error}") from error
     except SpecError as error:
         raise HarborError(f"its {OWN_CHECK} is unusable: {error}", hint=error.hint) from error
     return spec
 
 
 def _foreign(
-    settings: Mapping[str, Any],
+    settings: HarborSettings,
     texts: Mapping[str, FolderText],
     instruction: str,
-    files: list[PlacedFile],
+    world: Mapping[str, Any],
     moved: Mapping[str, str],
 ) -> FilesSpec:
-    script = _needed(texts, "tests/test.sh").text
     tests = _tests(texts, moved)
-    for one in tests:
-        if one.path.endswith(".sh"):
-            dockerfile.refuse_network(one.text, f"its {one.path.removeprefix(f'{TESTS}/')}")
-    declared = _declared(settings, [instruction, *(one.text for one in tests)], files, moved)
-    if not declared:
-        raise HarborError("neither its artifacts, its instruction nor its tests name a file", hint="list artifacts")
-    seconds = settings.get("verifier", {}).get("timeout_sec", 60.0)
-    usable = isinstance(seconds, int | float) and seconds > 0 and bool(script.strip())
+    files = [PlacedFile.model_validate(one) for one in world["files"]]
+    declared = _declared(settings.artifacts, [instruction, *(one.text for one in tests)], files, moved)
     placed = [*tests, PlacedFile(path=f"{LOGS}/verifier/about.txt", text="the score lies beside this file\n")]
-    kept = [file for file in files if file.path not in declared]
+    variables = dict(world["variables"]) | {name: move(value, moved) for name, value in settings.test_variables}
     try:
         test = ForeignTest(
-            files=(*kept, *placed),
+            files=tuple(placed),
+            world=tuple(files),
+            folders=tuple(world["folders"]),
+            gathers=True,
+            variables=tuple(variables.items()),
+            memory_mib=world.get("memory_mib", 512),
             command=("bash", f"/work/{TESTS}/test.sh"),
             rewards=(f"{LOGS}/verifier/reward.json", f"{LOGS}/verifier/reward.txt"),
-            seconds=float(min(seconds, MOST_SECONDS)) if usable else 60.0,
+            seconds=settings.seconds,
         )
         spec = FilesSpec(declared=tuple(declared), foreign=test)
         check(spec)
@@ -286,34 +363,25 @@ def _foreign(
 
 
 def _declared(
-    settings: Mapping[str, Any], texts: list[str], files: list[PlacedFile], moved: Mapping[str, str]
+    artifacts: Sequence[str], texts: list[str], files: Iterable[PlacedFile], moved: Mapping[str, str]
 ) -> list[str]:
     """Returns the paths of the files to judge. These are listed artifacts, else files that the texts name."""
-    listed = settings.get("artifacts", [])
-    if isinstance(listed, list):
-        listed = [one.get("source") if isinstance(one, dict) else one for one in listed]
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise HarborError(
-            "the artifacts of its task.toml are not a list of paths", hint='write artifacts = ["/app/a.txt"]'
-        )
-    named = [_moved(one, moved) for one in listed]
+    named = [move(one, moved) for one in artifacts]
     if not named:
-        named = re.findall(r"/work/[A-Za-z0-9_][A-Za-z0-9_./-]*[A-Za-z0-9_]", "\n".join(texts))
+        named = re.findall(r"/work/[A-Za-z0-9_.][A-Za-z0-9_./-]*[A-Za-z0-9_]", "\n".join(texts))
         named += [f"/work/{file.path}" for file in files]
-    found = dict.fromkeys(one.removeprefix("/work/") for one in named if one.startswith("/work/"))
-    folders = {path.rpartition("/")[0] for path in found} | {TESTS, LOGS}
+    found = dict.fromkeys(posixpath.normpath(one.removeprefix("/work/")) for one in named if one.startswith("/work/"))
+    taken = {file.path for file in files}
+    above = {"/".join(path.split("/")[:depth]) for path in (*found, *taken) for depth in range(1, path.count("/") + 1)}
+    above |= {new.removeprefix("/work/") for new in moved.values()} | {TESTS, LOGS}
     kept = [
         path
         for path in found
-        if NAME.match(path) and path not in folders and path.partition("/")[0] not in (TESTS, LOGS)
+        if DECLARED.match(path)
+        and path.partition("/")[0] not in (TESTS, LOGS)
+        and (artifacts or not (path in above or any(path.startswith(f"{file}/") for file in taken)))
     ]
-    return kept[:MOST_FILES]
-
-
-def _moved(text: str, moved: Mapping[str, str]) -> str:
-    """Replaces folder paths in a text by those that they are moved to, all simultaneously."""
-    names = "|".join(re.escape(name) for name in sorted(moved, key=len, reverse=True))
-    return re.sub(rf"(?<![\w./-])({names})(?![\w-])(?!\.\w)", lambda hit: moved[hit.group(1)], text)
+    return kept[:MOST_FILES] or ["result.txt"]
 
 
 DOCKERFILE = "FROM python:3.11-slim-bookworm\nWORKDIR /work\nCOPY files/ /work/\n"

@@ -157,4 +157,7 @@ def test_a_task_of_the_terminal_goes_out_as_a_harbor_folder_and_is_read_back(tmp
     (tmp_path / "one/tests/assay.json").unlink()
     assert "a foreign reward, not a verdict" in curriculum("harbor", folder)
     (tmp_path / "one/environment/Dockerfile").write_text("FROM debian\nRUN apt-get install -y make\nWORKDIR /work\n")
-    assert "apt-get" in refusal("harbor", folder)[1]
+    assert "installed when it is added: make" in curriculum("harbor", folder)
+    (tmp_path / "one/task.toml").write_text("[environment]\nallow_internet = true\n")
+    assert "needs a network" in refusal("harbor", folder)[1]
+    assert "nothing can be fetched" in curriculum("harbor", folder, "--without-network")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from appliance.cli.curriculum.add import problems_in
-from appliance.cli.curriculum.own_files import rows_in
+from appliance.cli.curriculum.own_files import LONGEST_LINE, rows_in
 from appliance.errors import UsageError
 from curriculum.own.taskset import MOST_BYTES
 
@@ -60,3 +61,34 @@ def test_problems_that_would_not_be_kept_are_refused_before_their_checks(tmp_pat
     path = written(tmp_path, "t.jsonl", f"{row}\n" * (MOST_BYTES // 39_000 + 1))
     with pytest.raises(UsageError, match="take more than 64 MiB"):
         list(problems_in(path, "auto", []))
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rows.jsonl")
+    for place in (tmp_path / "rows.jsonl", tmp_path):
+        with pytest.raises(UsageError, match="not a regular file"):
+            list(rows_in(place))
+
+
+def test_a_large_file_of_json_is_refused_with_advice_before_it_is_read(tmp_path: Path) -> None:
+    with (tmp_path / "rows.json").open("wb") as file:
+        file.truncate(60 << 20)
+    with pytest.raises(UsageError, match="larger than 16 MiB") as refused:
+        list(rows_in(tmp_path / "rows.json"))
+    assert "jq -c" in refused.value.hint
+
+
+def test_a_table_with_a_million_columns_or_an_endless_line_is_refused(tmp_path: Path) -> None:
+    wide, long = tmp_path / "wide.csv", tmp_path / "long.csv"
+    wide.write_text("," * 1_000_000 + "\n")
+    long.write_text("question,answer\n" + "x" * (LONGEST_LINE + 1))
+    for place, said in ((wide, "1,000 columns"), (long, "long.csv:2 is longer than 16 MiB")):
+        with pytest.raises(UsageError, match=said):
+            list(rows_in(place))
+
+
+def test_a_row_with_more_values_than_a_problem_has_is_refused_alone(tmp_path: Path) -> None:
+    place = tmp_path / "rows.jsonl"
+    good = '{"question": "1+1?", "answer": "2"}\n'
+    place.write_text(good + '{"a": [' + "0," * 200_000 + "0]}\n" + good)
+    assert [row.problem for row in rows_in(place)] == ["", "more than 200000 values", ""]

@@ -109,6 +109,7 @@ def test_a_file_that_is_no_job_is_refused_with_its_name(content) -> None:
         (b'question = "q"\nchek = "x==1"\n', "chek: unknown key; did you mean check?"),
         (b'question = "q"\nfile = "a.csv"\n', "file: must be a list"),
         (b'question = ""\n', "question: must not be empty"),
+        (b'question = " "\nexpect = "6"\n', "question: must not be blank"),
     ],
 )
 def test_what_is_wrong_with_a_key_is_said_in_plain_words(content, message) -> None:

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import guest_roots as building
 import pytest
@@ -33,6 +34,8 @@ from runtime.conformance import Violation
 from runtime.conformance.check import Subject
 from runtime.conformance.suite import CHECKS
 from runtime.profile import BackendName
+from runtime.sandbox import CallResult, CallStatus
+from runtime.sessions.own_sandbox import OwnSandbox
 from runtime.settings import RuntimeSettings
 
 ROOT = Path(__file__).parents[4]
@@ -215,6 +218,28 @@ def test_here_a_sandbox_starts_answers_and_leaves_nothing(
     assert [path.name for path in (tmp_path / "data" / "run").iterdir()] == ["guest-roots"]
 
 
+@pytest.mark.parametrize(("call", "name"), [(1, "sandbox"), (3, "packages")])
+def test_a_machine_that_is_too_busy_is_no_finding(
+    tmp_path: Path, guest_roots: Path, monkeypatch: pytest.MonkeyPatch, call: int, name: str
+) -> None:
+    building.lend(guest_roots, tmp_path / "data" / "run")
+    whole, calls = OwnSandbox.run, iter(range(1, 9))
+
+    def starved(self: OwnSandbox, code: str, **given: Any) -> CallResult:
+        result = whole(self, code, **given)
+        late = {"status": CallStatus.TIMEOUT, "output": "", "seconds": 80.0, "computed": 0.1, "waited": 79.0}
+        return result.model_copy(update=late) if next(calls) == call else result
+
+    monkeypatch.setattr(OwnSandbox, "run", starved)
+    checks = {check.name: check for check in doctor.isolation(settings(tmp_path), selftest=False)}
+    assert checks[name].grade is CheckGrade.UNDECIDED
+    assert not any(check.grade is CheckGrade.FAILED for check in checks.values())
+    monkeypatch.setattr(doctor, "examine", lambda *_, **__: iter(checks.values()))
+    ran = doctor.run(settings(tmp_path), selftest=False)
+    assert (ran.code, ran.document.sound) == (6, True)
+    assert ran.text.startswith(f"too busy to look at: {name}; nothing failed")
+
+
 @pytest.mark.parametrize("backend", list(BackendName))
 def test_a_backend_proves_what_it_is_asked_to_prove(tmp_path: Path, guest_roots: Path, backend: BackendName) -> None:
     some = [check for check in CHECKS if check.quick][:2]
@@ -286,7 +311,7 @@ def test_every_check_of_the_doctor_names_a_page_that_exists() -> None:
         ROOT / "appliance" / "cli" / "machine" / f"{name}.py"
         for name in ("doctor", "doctor_cluster", "doctor_gpus", "doctor_isolation")
     ]
-    calls = re.compile(r"""\b(?:ok|warning|failed|_packages)\(\s*(?:"([a-z \[\]-]+)"|(name))""")
+    calls = re.compile(r"""\b(?:ok|warning|failed|undecided|_packages)\(\s*(?:"([a-z \[\]-]+)"|(name))""")
     names = {found[1] for path in sources for found in calls.finditer(path.read_text()) if found[1]}
     for backend in BackendName:
         names |= {backend.value, f"{backend.value} self-test"}

@@ -28,7 +28,7 @@ from policies.contract.decision import DecisionOutcome
 from policies.contract.evidence import HackReport
 from policies.policy import load
 
-SEALED = sealed_set(400, seed=4)
+SEALED = sealed_set(800, seed=4)
 AT = "2026-01-02T03:04:05+00:00"
 
 
@@ -102,7 +102,10 @@ def test_an_approved_candidate_goes_into_service_and_can_be_taken_back(core) -> 
     assert core.ledger.decisions(candidate=candidate)[0] == approved.decision
     with pytest.raises(PromotionError, match="a rollback would no longer withdraw"):
         core.governance.rollback("ada", "another was in service when it was asked for", champion)
+    for anchors in ({"anchor/gcd": champion, "anchor/lcm": champion}, {"anchor/gcd": candidate}):
+        core.ledger.set_aliases(anchors, "better there", AT)
     assert core.governance.rollback("ada", "it is rude", candidate)["champion"] == champion
+    assert core.ledger.alias("anchor/gcd") == champion, "the anchor before it"
     assert "it is rude" in core.ledger.alias_history()[0]["reason"]
     with pytest.raises(PromotionError):
         core.governance.rollback("ada")
@@ -272,11 +275,11 @@ def test_two_models_are_compared_on_the_items_that_both_answered(core) -> None:
     champion = core.ledger.alias("champion")
     candidate = put_decided(core, champion, b"better")
     found = core.governance.compare("champion", "candidate")
-    assert (found.a, found.b, found.items) == (champion, candidate, 400)
-    assert (found.passed_a, found.passed_b, found.gained, found.lost) == (120, 320, 200, 0)
+    assert (found.a, found.b, found.items) == (champion, candidate, 800)
+    assert (found.passed_a, found.passed_b, found.gained, found.lost) == (240, 640, 400, 0)
     assert (found.greedy_a, found.greedy_b) == (0.3, 0.8)
-    assert sum(family.items for family in found.families) == 400
+    assert sum(family.items for family in found.families) == 800
     turned = core.governance.compare("candidate", "champion")
-    assert (turned.gained, turned.lost) == (0, 200)
+    assert (turned.gained, turned.lost) == (0, 400)
     with pytest.raises(NotThereError):
         core.governance.compare("champion", champion[:10])

@@ -66,7 +66,7 @@ def test_the_budget_shows_what_is_left_and_how_far_each_candidate_is(core) -> No
     found = backtest.budget(core.ledger, core.policy, core.now())
     assert (found.quarter, found.candidates, found.left) == ("2026-Q1", 90, 88)
     worse, better = found.evidence
-    assert (better.nights, better.items, better.gained, better.lost) == (1, 400, 200, 0)
+    assert (better.nights, better.items, better.gained, better.lost) == (1, 800, 400, 0)
     assert better.odds > found.needed == pytest.approx(1800)
     assert worse.odds < 1
     assert worse.nights_to_go is None

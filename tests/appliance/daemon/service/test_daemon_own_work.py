@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -94,8 +95,9 @@ def harbor_folders(place: Path) -> None:
         write(make_draft("terminal_repairs", 0, seed), f"repair-{at}", place / f"repair-{at}")
     (place / "repair-1/solution/solve.sh").write_text("#!/bin/bash\necho 1 > elsewhere\n")
     (place / "repair-2/tests/assay.json").unlink()
+    shutil.rmtree(place / "repair-2/solution")  # which its test, without our check, would not accept
     write(make_draft("terminal_repairs", 0, 9), "net", place / "wants-a-network")
-    (place / "wants-a-network/environment/Dockerfile").write_text("FROM debian\nWORKDIR /work\nRUN apt-get install x\n")
+    (place / "wants-a-network/task.toml").write_text("[environment]\nallow_internet = true\n")
     (place / "notes").mkdir()
 
 
@@ -113,7 +115,7 @@ def test_harbor_folders_are_added_with_what_their_solutions_leave(
     assert "task.toml" in reasons["notes"]
     assert "its check rejects its own answer" in reasons["repair-1"]
     assert "never trained on" in reasons["repair-2"]
-    assert "apt-get" in reasons["wants-a-network"]
+    assert "--without-network" in reasons["wants-a-network"]
     shown = assay("curriculum", "show", "own/repairs").stdout
     assert ("MIT" in shown, "terminal" in shown, "trained on" in shown) == (True, True, False)
     alone = assay("curriculum", "add", str(tmp_path / "tasks/repair-2"), "--name", "scored")

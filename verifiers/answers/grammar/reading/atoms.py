@@ -27,6 +27,8 @@ PAIRS = {
     "|open": ("|close", "abs"),
 }  # fmt: skip
 """Opening bracket: (closing bracket, function of the content)."""
+GROUPS = {"[": ("]", None), "\\{": ("\\}", None)}
+"""Brackets that only group in answers, where no list, interval or set can stand: `2[a+b]`, `2\\{a+[b+c]\\}`."""
 
 
 def number(reader: Reader) -> Expression:
@@ -40,7 +42,9 @@ def number(reader: Reader) -> Expression:
 
 def bracketed(reader: Reader) -> Expression:
     opening = reader.take().text
-    closing, function = PAIRS[opening]
+    closing, function = (PAIRS | GROUPS)[opening]
+    if opening == "\\{" and not any(token.text == "[" for token in reader.tokens[reader.index :]):
+        raise reader.error("braces that may be a set or a fractional part: use round brackets")
     node = reader.up_to(closing, reader.sum, bars=1 if opening == "|" else 0)
     return FunctionCall(function, (node,)) if function else node
 

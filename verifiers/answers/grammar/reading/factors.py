@@ -15,6 +15,7 @@ from verifiers.answers.grammar.tokens import Token
 from verifiers.answers.grammar.vocabulary import CALLED, CONSTANTS
 
 AMBIGUOUS = Symbol("")
+VALUE_OR_PRODUCT = "a letter before one letter or number in brackets: a value of a function, or a product"
 FUNCTION_LETTERS = frozenset("fgh")
 """Letters that read as functions before a bracket, even if a variable has the name."""
 
@@ -51,8 +52,22 @@ def beside(reader: Reader, factors: list[Expression]) -> None:
         if isinstance(last, Power) and isinstance(last.base, Symbol) and last.base.name in CALLED:
             raise reader.error("a power of an unknown function")
         if token.glued and isinstance(last, Symbol) and _is_value(reader.peek()) and reader.peek(2).text == ")":
-            raise reader.error("a letter before one letter or number in brackets: a value of a function, or a product")
+            raise reader.error(VALUE_OR_PRODUCT)
+    if token.text in ("[", "\\{") and _may_be_called(reader, factors[-1]):
+        raise reader.error(VALUE_OR_PRODUCT)
     _append(reader, factors, before, token)
+
+
+def _may_be_called(reader: Reader, before: Expression) -> bool:
+    """True if the square bracket that comes next may hold the argument or index of a name before it: `E[X]`, `x[n-1]`.
+    `k[a+b]` is a product."""
+    name = before.name if isinstance(before, Symbol) else ""
+    if not name or name in CALLED or name in ("E", "P", "V"):
+        return bool(name)
+    rest = reader.tokens[reader.index + 1 :]
+    inside = list(itertools.takewhile(lambda token: token.text not in ("]", "\\}", "the end"), rest))
+    plain = len(inside) < 4 and all(_is_value(token) or token.text in ("+", "-") for token in inside)
+    return plain and (len(inside) == 1 or any(token.integer for token in inside))
 
 
 def _is_value(token: Token) -> bool:

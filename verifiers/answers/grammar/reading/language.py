@@ -187,7 +187,7 @@ def _piecewise(rows: list[tuple[Value, Value | None]], reader: Reader) -> Piecew
     return Piecewise(tuple(branches))
 
 
-SIGNS = ("$", "€", "£", "¥")
+SIGNS = ("$", "€", "£", "¥", "₹")
 
 
 def money(reader: Reader) -> Value:
@@ -213,6 +213,7 @@ def money(reader: Reader) -> Value:
 
 ATOMS: Mapping[str, Callable[[Reader], Expression]] = {
     **PLAIN_ATOMS,
+    **dict.fromkeys(atoms.GROUPS, atoms.bracketed),
     "symbol": names.symbol,
     "text": names.upright,
     "{": Reader.braced,

@@ -214,7 +214,7 @@ def _bare_argument(reader: Reader) -> n.Expression:
     factors: list[n.Expression] = []
     declared = reader.language.declared
     while reader.starts_factor() and not (reader.token.kind == "word" and reader.is_function(reader.token.text)):
-        if reader.at("(") or (factors and (reader.token.text in BUILT or reader.at("|", "|open"))):
+        if reader.at("(", "[", "\\{") or (factors and (reader.token.text in BUILT or reader.at("|", "|open"))):
             raise reader.error("how far the function reaches is ambiguous: use brackets")
         if factors and reader.token.kind == "number" and (declared or not backward_product(reader, reader.peek(-1))):
             raise reader.error("a number directly after another value: write the sign between them")

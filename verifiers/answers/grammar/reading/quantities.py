@@ -25,6 +25,8 @@ MAX_ATOMS = 12
 MAX_POWER = 12
 NOUN = re.compile("[a-z]{4,20}")
 ENDS_UNIT = frozenset({"the end", ",", ";", "and", "or", "\\land", "\\lor", ")", "}", "^"})
+ENDS_BRACKET = ENDS_UNIT - {"^"} | {"]", "\\}", "\\cup", "\\cap", "\\setminus", "=", "&"}
+"""Signs after a bracket that closes an interval."""
 COMMON_UNITS = frozenset("mgshLNJWVAK")
 """Letters that are units after a number and a blank; others only if a unit is expected."""
 LETTERS = frozenset(name for name in UNITS if len(name) == 1 and name.isalpha())
@@ -43,6 +45,9 @@ RATES: tuple[Unit, ...] = ((("m", 1), ("s", -1)), (("m", 1), ("s", -2)))
 def begins_unit(reader: Reader) -> bool:
     """True if the token after a value begins its unit, or otherwise cannot be a factor of the value."""
     token = reader.token
+    if token.text == "[" and reader.peek().text in ENDS_BRACKET:
+        # The closing bracket of `]0, 1[`.
+        return True
     if reader.depth != reader.item_depth:
         return False
     match token.kind:

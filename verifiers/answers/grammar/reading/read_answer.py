@@ -2,7 +2,9 @@ r"""Entry point for reading answers: parses a whole text as a value, or refuses 
 
 Choices between two usual readings of a text:
 - `1,234` is one number outside brackets; within brackets, and before a blank, a comma separates. `0,5` is two
-  numbers, unless one number is expected; then `5,0` is refused: it may be 5.0, and it may be 5 and 0.
+  numbers, unless one number is expected; then `5,0` is refused: it may be 5.0, and it may be 5 and 0. All numerals
+  are in `numerals`.
+- `2[a+b]` and `[x]` are groups, `[1,2]` is none; `E[X]` and `x[n-1]` are refused.
 - `(1,2)` is a point, unless infinity, a union or `x \in` makes it an interval, or the expected answer is one;
   `[1,2]` is an interval, `[1,2,3]` a tuple.
 - `f(2)`, `g(x)`, `h'(t)`, `f^{-1}(x)` are values of an unknown function, `x(x+1)` is a product.
@@ -37,6 +39,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from fractions import Fraction
 
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar import values as v
@@ -44,17 +47,9 @@ from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import symbols
 from verifiers.answers.grammar.notation import ANSWERS as NOTATION
 from verifiers.answers.grammar.number_words import number_in_words
-from verifiers.answers.grammar.preprocessing import (
-    MAX_TRAILING,
-    certain_words,
-    choice,
-    digits_first,
-    folded,
-    loose_words,
-    preprocessed,
-    several_choices,
-    unwrapped,
-)
+from verifiers.answers.grammar.numerals import Commas, plain_digits
+from verifiers.answers.grammar.preprocessing import MAX_TRAILING, digits_first, preprocessed, unwrapped
+from verifiers.answers.grammar.rational import rational
 from verifiers.answers.grammar.reader import Context, Hint, Reader
 from verifiers.answers.grammar.reading.items import answer
 from verifiers.answers.grammar.reading.language import ANSWERS
@@ -63,6 +58,7 @@ from verifiers.answers.grammar.tokens import MAX_CHARACTERS, plain
 from verifiers.answers.grammar.traverse import comparisons, expressions, values
 from verifiers.answers.grammar.units import UNIT_NAMES
 from verifiers.answers.grammar.values import ChemicalFormula
+from verifiers.answers.grammar.words import certain_words, choice, folded, loose_words, several_choices
 
 MAX_LENGTH = 120
 ELEMENTS = re.findall(
@@ -164,7 +160,7 @@ def read_answer(
             raise GrammarError("an equals sign before words")
         return worded
     familiar = frozenset(_symbols(expected)) if expected is not None and variables is None else frozenset()
-    euler = expected is not None and any(EULER in n.walk(node) for node in expressions(expected))
+    nodes = [part for node in expressions(expected) for part in n.walk(node)] if expected is not None else []
     spelled = UNIT_NAMES - names if names else UNIT_NAMES
     if isinstance(expected, v.Quantity):
         spelled |= {atom for atom, _ in expected.unit}
@@ -178,20 +174,30 @@ def read_answer(
         letters=LETTERS if units else COMMON_UNITS,
         complex=complex_symbols,
     )
-    inner = preprocessed(inner, expected, listed=LISTED.search(text[-MAX_TRAILING:]) is not None)
-    try:
-        tokens = NOTATION.tokens(inner, grouping=not inner.startswith("{"), euler=euler)
-        found = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
-    except TooLargeError:
-        raise
-    except GrammarError:
-        loose = None if expected is not None or not named else loose_words(inner)
-        if loose is None:
+    if "[" in inner and any(isinstance(node, n.FunctionCall) and node.function == "floor" for node in nodes):
+        raise GrammarError("square brackets that may be the integer part: write \\lfloor")
+    listed = LISTED.search(text[-MAX_TRAILING:]) is not None
+    found: v.Value | None = None
+    first: GrammarError | None = None
+    for commas in _commas(inner, expected):
+        try:
+            digits = plain_digits(inner, commas, expected=_number(expected), ends=listed)
+            tokens = NOTATION.tokens(preprocessed(digits, expected), euler=EULER in nodes)
+            read = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
+        except TooLargeError:
             raise
-        return loose
-    if isinstance(expected, v.Listing) and not _same_length(found, expected) and "," in inner:
-        listed = _listed(inner, euler, context, expected)
-        found = listed if listed is not None else found
+        except GrammarError as error:
+            first = first or error
+            continue
+        found = found or read
+        if not isinstance(expected, v.Listing) or _same_length(read, expected):
+            found = read
+            break
+    if found is None:
+        found = None if expected is not None or not named else loose_words(inner)
+        if found is None:
+            raise first or GrammarError("cannot be read")
+        return found
     if not named and isinstance(found, v.RelationValue | v.Named | v.Builder):
         raise GrammarError("an equals sign before an equation")
     return found
@@ -214,15 +220,39 @@ def _takes_spelled(expected: v.Value | None) -> bool:
     return isinstance(expected, v.Scalar) and not symbols(expected.of)
 
 
-def _listed(text: str, euler: bool, context: Context, expected: v.Listing) -> v.Value | None:
-    """Reads a text such as `1,234` again with commas as separators. Returns it if it has as many items as expected,
-    else None."""
+def _commas(text: str, expected: v.Value | None) -> tuple[Commas, ...]:
+    """Returns the meanings of a comma between digits to try in turn: the first that gives the expected number of items
+    counts, or else the first that can be read."""
+    match expected:
+        case v.Listing() if "," in text:
+            return "group", "separate", "decimal"
+        case v.Tuple() | v.FiniteSet() | v.Interval() if "," in text and ";" in text:
+            return "group", "decimal"
+        case v.Scalar() | v.Quantity() | v.Ratio() | v.Approximated():
+            return ("decimal",)
+        case v.Named(_, value):
+            return _commas(text, value)
+        case v.RelationValue(_, (n.ComparisonNode(),)):
+            return ("decimal",)
+        case _:
+            return ("group",)
+
+
+def _number(expected: v.Value | None) -> Fraction | None:
+    """Returns the size of the number that is expected, alone or with its name or unit; None if it is none or not
+    rational."""
+    match expected:
+        case v.Scalar(of) | v.Quantity(of, _) | v.RelationValue(_, (n.ComparisonNode((*_, of), _),)):
+            pass
+        case v.Named(_, v.Quantity(of, _)):
+            pass
+        case _:
+            return None
     try:
-        tokens = NOTATION.tokens(text, grouping=False, euler=euler)
-        found = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
+        value = None if symbols(of) else rational(of)
     except GrammarError:
         return None
-    return found if _same_length(found, expected) else None
+    return None if value is None else abs(value)
 
 
 def _same_length(found: v.Value, expected: v.Listing) -> bool:

@@ -1,7 +1,7 @@
 r"""Brackets of answers: points, intervals, sets with their members or condition, sets of numbers.
 
 A pair in round brackets is read by its context (infinity, a union, `x \in`), then by the `Hint`, and otherwise as a
-point. Square brackets around two numbers are an interval, around any other count a tuple.
+point. Square brackets around two numbers are an interval, around more a tuple, around one a group.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ def empty_set(reader: Reader) -> v.Value:
 def number_set(reader: Reader) -> v.Value:
     r"""Reads the sign of a set of numbers, `\mathbb{Z}`, `\mathbb{N}_0` or `\mathbb{R}^+`."""
     name = reader.take().text[-1]
+    part = _half(reader, name)
+    if part is not None:
+        return part
     if reader.accept("^"):
         braced = reader.accept("{")
         sign = reader.take().text
@@ -43,8 +46,34 @@ def number_set(reader: Reader) -> v.Value:
     return v.NumberSet(cast("v.NumberSetName", name))
 
 
+HALVES = {">": (True, False), ">=": (True, True), "<": (False, False), "<=": (False, True)}
+
+
+def _half(reader: Reader, name: str) -> v.Value | None:
+    r"""Reads the condition of `\mathbb{R}_{\ge 0}` or `\mathbb{Z}^{> 0}`; None if none comes next."""
+    texts = reader.texts(5)
+    if texts[:1] not in (["_"], ["^"]) or texts[1] != "{" or texts[3:] != ["0", "}"] or texts[2] not in HALVES:
+        return None
+    above, closed = HALVES[texts[2]]
+    if name not in "ZR" or (name == "Z" and not above):
+        raise reader.error("a part of a set of numbers")
+    reader.index += 5
+    if name == "Z":
+        return v.NumberSet("N0" if closed else "N")
+    infinity = v.Infinity(1 if above else -1)
+    return v.Interval(ZERO, infinity, closed, False) if above else v.Interval(infinity, ZERO, False, closed)
+
+
 def square_bracket(reader: Reader) -> v.Value:
-    """Reads a value that begins with a square bracket: an interval, a list, or the rows of a matrix."""
+    """Reads a value that begins with a square bracket: an interval, a list, the rows of a matrix, or an expression."""
+    if reader.at("[") and not has_items(reader) and reader.hint.square_pair != "tuple":
+        restore = reader.saved()
+        try:
+            return scalar(reader)
+        except TooLargeError:
+            raise
+        except GrammarError:
+            restore()
     outer = reader.hint
     opening = reader.take().text
     if opening == "[" and reader.at("["):
@@ -130,6 +159,8 @@ def _closed(reader: Reader, opening: str, found: list[v.Value]) -> v.Value:
             return v.Interval(low, high, closed_low, closed_high)
     if pair not in ("()", "[]"):
         raise reader.error("mismatched brackets")
+    if pair == "[]" and len(found) == 1 and isinstance(found[0], v.Quantity | v.BaseNumber):
+        return found[0]
     if pair == "[]" and all(isinstance(item, v.Tuple) for item in found):
         rows = [item.items for item in found if isinstance(item, v.Tuple)]
         entries = [[entry.of for entry in row if isinstance(entry, v.Scalar)] for row in rows]

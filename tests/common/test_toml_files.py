@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
 from tables import table
 
+from common.toml_files import TomlError, beginning, read_toml
 from policies.errors import PolicyError
 from policies.policy import MOST_BYTES, load, parse, version_of
-from policies.toml_files import TomlError, beginning, read_toml
 
 UNREADABLE = {
     "nested deeply": "a = " + "[" * 50_000,
@@ -95,3 +95,26 @@ def test_a_link_to_a_regular_file_is_read_through(tmp_path: Path) -> None:
     (tmp_path / "real").write_bytes(b"a = 1")
     (tmp_path / "link").symlink_to("real")
     assert beginning(tmp_path / "link", 100) == b"a = 1"
+
+
+DENSE = {
+    "lists": ("a = [" + "[]," * 300_000 + "]", "more than 200000 lists and tables"),
+    "tables": ("[[a]]\n" * 110_000, "more than 200000 lists and tables"),
+    "numbers": ("a = [" + "1," * 1_200_000 + "]", "more than 1000000 values"),
+    "keys": ("".join(f"a{n} = 1\n" for n in range(10_001)), "more than 10000 keys"),
+    "an unclosed text": ('a = """' + "[[" * 200_000, "Unterminated string"),
+    "an unclosed text of quotes": ('a = "' + '\\"[' * 300_000, "Unterminated string"),
+    "quotes": ('"' * 600_001 + "[" * 300_000, "line"),
+}
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_a_text_with_more_than_a_person_writes_is_refused_before_it_is_parsed(name: str) -> None:
+    text, said = DENSE[name]
+    with pytest.raises(TomlError, match=said):
+        read_toml(text)
+
+
+def test_brackets_in_texts_and_comments_are_not_counted() -> None:
+    text = 'a = """' + "[[1],[2]]," * 80_000 + "\"\"\"\nb = '''" + "{}," * 200_000 + "''' # " + "[" * 300_000
+    assert read_toml(text).keys() == {"a", "b"}

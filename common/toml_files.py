@@ -22,6 +22,18 @@ _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_\\-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MOST_PARTS}}}")
 
 
+MOST_TABLES, MOST_LINES = 200_000, 1_000_000
+"""Most lists and tables, and most line ends and commas, outside texts: what they hold is in memory at once."""
+MOST_KEYS = 10_000
+"""Most keys of one table, each of which may be an error."""
+_TEXT = re.compile(
+    r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:"""|\\?\Z)|"(?:[^"\\\n]++|\\.)*+"?'
+    r"|'''(?:[^']++|'(?!''))*+(?:'''|\Z)|'[^'\n]*+'?|#[^\n]*+",
+    re.DOTALL,
+)
+"""A text or comment, also one without an end."""
+
+
 class TomlError(ValueError):
     """Invalid or unsupported TOML; the message says where, or what."""
 
@@ -42,6 +54,10 @@ def read_toml(text: str) -> dict[str, Any]:
     """Parses TOML text. Raises TomlError."""
     if _LONG_KEY.search(text):
         raise TomlError(f"a key has more than {MOST_PARTS} parts")
+    if _outside(text, "[{") > MOST_TABLES:
+        raise TomlError(f"more than {MOST_TABLES} lists and tables")
+    if _outside(text, ",\n") > MOST_LINES:
+        raise TomlError(f"more than {MOST_LINES} values")
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -54,11 +70,21 @@ def read_toml(text: str) -> dict[str, Any]:
     return found
 
 
+def _outside(text: str, marks: str) -> int:
+    """Counts marks outside the texts and comments of TOML."""
+    if sum(map(text.count, marks)) < MOST_TABLES:
+        return 0
+    inside = sum(found[0].count(mark) for found in _TEXT.finditer(text) for mark in marks)
+    return sum(map(text.count, marks)) - inside
+
+
 def _fits(found: dict[str, Any]) -> None:
-    """Raises TomlError for integers beyond TOML's 64 bits, which the parser accepts."""
+    """Raises TomlError for integers beyond TOML's 64 bits, which the parser accepts, and for a table of many keys."""
     left: list[Any] = [found]
     while left:
         one = left.pop()
+        if isinstance(one, dict) and len(one) > MOST_KEYS:
+            raise TomlError(f"a table with more than {MOST_KEYS} keys")
         if isinstance(one, dict | list):
             left.extend(one.values() if isinstance(one, dict) else one)
         elif isinstance(one, int) and not -(1 << 63) <= one < 1 << 63:

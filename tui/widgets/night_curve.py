@@ -27,7 +27,7 @@ DATE = 5
 """Cells of a month and day."""
 
 
-def history_text(nights: Sequence[HeldOutNight] | None, width: int, rows: int) -> Text:
+def night_curve(nights: Sequence[HeldOutNight] | None, width: int, rows: int) -> Text:
     """Draws the newest nights that fit: a sentence about the last one, `rows` lines of points, then the decisions and
     the dates of the first and last night."""
     if nights is None:
