@@ -36,7 +36,7 @@ def as_page(report: NightReport) -> str:
     if report.decision is not None:
         made = report.decision
         said = f"<p>{shown_text(f'{made.outcome.value}: {made.reason}')}</p>"
-        gates = table(["gate", "finding", "reason"], [[g.gate, g.outcome.value, g.reason] for g in made.findings])
+        gates = table(["gate", "finding", "reason"], [[g.gate, g.outcome.value, g.reason] for g in report.findings])
         would = f"<p>{shown_text(f'Would change it: {made.would_change}')}</p>" if made.would_change else ""
         body.append(section("Decision", said + gates + would))
     curves = "".join(_picture(drawn.get(name)) for name in ("success", "entropy", "lengths"))

@@ -60,7 +60,7 @@ def as_text(report: NightReport) -> str:
         lines += [f"  {when}  {text}" for when, text in happened_lines(report)]
     if report.decision is not None:
         lines += ["", printable(f"decision: {report.decision.outcome.value}: {report.decision.reason}")]
-        lines += [printable(f"  {one.outcome.value:<9} {one.gate}: {one.reason}") for one in report.decision.findings]
+        lines += [printable(f"  {one.outcome.value:<9} {one.gate}: {one.reason}") for one in report.findings]
         if report.decision.would_change:
             lines.append(printable(f"  would change it: {report.decision.would_change}"))
     for sort, changed in _sorts(report.changed):
@@ -96,9 +96,7 @@ def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
             "",
         ]
         lines += ["| gate | finding | reason |", "|---|---|---|"]
-        lines += [
-            f"| {_escaped(g.gate)} | {g.outcome.value} | {_escaped(g.reason)} |" for g in report.decision.findings
-        ]
+        lines += [f"| {_escaped(g.gate)} | {g.outcome.value} | {_escaped(g.reason)} |" for g in report.findings]
     if report.rollouts:
         lines += ["", f"Rollouts: {rollouts_text(report)}"]
     if report.seconds:

@@ -16,7 +16,7 @@ from appliance.client.nights import HeldOutNight
 from appliance.promotion.anchors import paired
 from appliance.records.cycles import Cycle, Event
 from appliance.records.evaluations import Evaluation
-from policies.contract.decision import Decision, DecisionOutcome
+from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
 from policies.contract.evidence import PairedItem, pairs
 from policies.statistics import paired_difference, wilson
 
@@ -109,6 +109,12 @@ class NightReport:
 
     nights: tuple[HeldOutNight, ...] = ()
     """Held-out success up to this night, oldest first."""
+
+    @property
+    def findings(self) -> list[GateFinding]:
+        """The decision's gates; those that did not pass come first."""
+        found = self.decision.findings if self.decision is not None else ()
+        return sorted(found, key=lambda one: one.outcome is GateOutcome.PASSED)
 
     @property
     def headline(self) -> str:
