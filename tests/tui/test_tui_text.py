@@ -528,6 +528,7 @@ def test_now_names_what_is_wrong_and_what_waits_with_the_key() -> None:
         aliases={"candidate": "b" * 64},
         candidate_waits_for=YOURS,
         jobs={"set_aside": 1},
+        nights="nights are paused until a person resumes",
     )
     machine = MachineView(
         cores=2, cpu=1.0, load=1.0, memory_total=100, memory_available=50, disk_total=100, disk_free=1
@@ -542,6 +543,7 @@ def test_now_names_what_is_wrong_and_what_waits_with_the_key() -> None:
         "candidate bbbbbbbb waits: a approves, r rejects, 5 shows why",
         "7: 1 check waits for your validation",
         "6: 1 parked job, `assay jobs resume`",
+        "nights are paused until a person resumes",
     ]
     assert YOURS in waits_for_you(busy, 0, read_only=True)[0]
 

@@ -156,7 +156,7 @@ def waits_for_you(status: Status, checks: int, *, read_only: bool = False) -> li
         found.append(f"a parked night: `assay cycle resume {status.cycle.id}`")
     if parked := status.jobs.get("set_aside", 0):
         found.append(f"6: {parked} parked job{'' if parked == 1 else 's'}, `assay jobs resume`")
-    return found
+    return [*found, *([status.nights] if status.nights else [])]
 
 
 def wrong_now(status: Status, machine: MachineView | None, events: Sequence[Numbered]) -> list[str]:
@@ -167,7 +167,7 @@ def wrong_now(status: Status, machine: MachineView | None, events: Sequence[Numb
         found.append(f"the worker failed {worker.failures} times: {worker.last_failure}")
     if cycle is not None and cycle.state in ("failed", "set_aside"):
         found.append(f"{cycle.id} {'failed' if cycle.state == 'failed' else 'is parked'}, see above")
-    found += [said for said in (worker.waits_for, status.cycles_wait_for, status.nights) if said]
+    found += [said for said in (worker.waits_for, status.cycles_wait_for) if said]
     if machine is not None:
         used = 1 - machine.memory_available / max(1, machine.memory_total)
         filled = 1 - machine.disk_free / max(1, machine.disk_total)

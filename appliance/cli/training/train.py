@@ -207,18 +207,17 @@ def _show_plan(recipe: StagedRecipe, settings: Settings) -> None:
         ]
     )
     show_line("")
-    _show_stages(rows_of(recipe.stages, *_where(settings, recipe)))
+    show_stages(rows_of(recipe.stages, *_where(settings, recipe)), columns_of(sys.stdout))
     show_line("")
     if settings.placement.learners == "cluster":
         show_line(f"{ELSEWHERE}, but the memory shown is this machine's: run `assay train --dry-run` there")
     show_line("A stage that collapses ends the training at its last good checkpoint. Nothing was started.")
 
 
-def _show_stages(rows: Sequence[Sequence[object]]) -> None:
-    """Prints a line of a table for each stage, or on a terminal too narrow for the table a paragraph."""
+def show_stages(rows: Sequence[Sequence[object]], screen: int | None) -> None:
+    """Prints a line of a table for each stage, or on a terminal of `screen` columns too narrow for it a paragraph."""
     from appliance.planning.training_recipes import COLUMNS
 
-    screen = columns_of(sys.stdout)
     widths = [max(len(str(cell)) for cell in column) for column in zip(COLUMNS, *rows, strict=True)]
     if screen is None or sum(widths) + 2 * (len(widths) - 1) <= screen:
         show_table(COLUMNS, rows, empty="no stage")
