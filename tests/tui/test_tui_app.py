@@ -822,7 +822,7 @@ async def test_a_socket_that_nobody_answers_is_reported_as_such(appliance: Appli
         deaf.bind(str(appliance.socket))
         deaf.listen()
         async with open_app(appliance, patience_seconds=0.2).run_test(size=(80, 24)) as pilot:
-            await until(pilot, lambda: "does not answer" in of_absence(pilot))
+            await until(pilot, lambda: "has not answered yet" in of_absence(pilot))
             assert "start `assay serve` again" in of_absence(pilot)
 
 

@@ -165,7 +165,7 @@ class ScreenViews:
         self._core = core
         self._machine = MachineWatch(core.data, broker_socket(core.settings, core.data))
         self._measured: dict[str, HeldOutNight | None] = {}
-        """By evaluation, which never changes; without the decision, which does."""
+        """Nights by evaluation, which never changes; the decision, which does, is left out."""
 
     def machine(self) -> MachineView:
         worker = self._core.supervisor.status.pid
