@@ -96,9 +96,11 @@ def read_model(shape: type[M] | TypeAdapter[M], data: bytes | str, bounds: Bound
 
 def validated(shape: type[M] | TypeAdapter[M], value: Any, *, strings: bool = False) -> M:
     """Converts parsed JSON to a model; with `strings`, numbers and others are in texts. Raises InvalidInputError."""
-    adapter: TypeAdapter[M] = shape if isinstance(shape, TypeAdapter) else TypeAdapter(shape)
     try:
-        return adapter.validate_strings(value) if strings else adapter.validate_python(value)
+        if isinstance(shape, TypeAdapter):
+            return shape.validate_strings(value) if strings else shape.validate_python(value)
+        assert issubclass(shape, BaseModel), shape  # its schema is built once
+        return cast(M, shape.model_validate_strings(value) if strings else shape.model_validate(value))
     except ValidationError as error:
         raise InvalidInputError(first_fault(error)) from None
     except RecursionError:

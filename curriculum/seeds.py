@@ -48,8 +48,8 @@ def split_of_question(key: str) -> Split:
 
 
 def about(facts: str, key: str) -> str:
-    """Returns a question key that names the facts which the answer is learned from, such as a corpus: whoever remembers
-    them from training knows nothing of another split's questions."""
+    """Returns a question key that names the facts which the answer is learned from, such as a corpus: a model that
+    remembers them from training knows nothing of another split's questions."""
     return f"{key}{_FACTS}{facts}"
 
 

@@ -8,9 +8,9 @@ come from the audit log, in its order.
 
 Independent persons: the first one; each whom the machine's owner vouched for; and each admitted by as many independent
 persons as the policy requires. Only they approve, admit and sign policy edits. One person can make any number of keys,
-so whom one person alone admitted is no second one. While there are fewer than the policy requires, a further one needs
-a known person's signature and that of the owner, made with the daemon's key; after that, the daemon's key counts for
-nothing.
+so whom one person alone admitted does not count as a second one. While there are fewer than the policy requires, a
+further one needs a known person's signature and that of the owner, made with the daemon's key; after that, the daemon's
+key counts for nothing.
 
 Trust on first use: while nobody is known, the first key is admitted by its own signature. Anyone who reaches the
 control socket before the owner could be that first person; `assay key ls` shows who it was.

@@ -21,7 +21,7 @@ DISCORDANT = 0.1
 
 
 def rows_missing(sealed: int, policy: Policy) -> str:
-    """Returns a sentence on the rows that a taskset with so many sealed ones lacks; empty if it lacks none."""
+    """Returns a sentence on the rows that a taskset with this number of sealed ones lacks; empty if it lacks none."""
     rules = [one for gate in (non_regression.GATE, retention.GATE) if (one := policy.gates.get(gate)) is not None]
     least = max(one.min_items for one in rules)
     if sealed < least:

@@ -40,6 +40,8 @@ BESIDE = frozenset(
     }
 )
 """Fields of a message that client libraries add. Thoughts are not read again."""
+MOST_MESSAGES = 1_000
+"""Messages of a request; one with more is not read further."""
 MOST_NAMED, NAME_CHARS = 20, 60
 
 
@@ -51,7 +53,8 @@ def supported(value: Any, known: Set[str]) -> Any:
     given = {name: one for name, one in value.items() if one is not None}
     unused = {name for name in given if name in UNUSED}
     messages = given.get("messages")
-    spoken = [_message(one, unused) for one in messages] if isinstance(messages, list) else []
+    is_read = isinstance(messages, list) and len(messages) <= MOST_MESSAGES
+    spoken = [_message(one, unused) for one in messages or ()] if is_read else []
     choice = given.get("tool_choice", "auto")
     if choice == "required" or isinstance(choice, dict):  # no draw is constrained, so the model stays free
         unused.add("tool_choice")
@@ -66,7 +69,7 @@ def supported(value: Any, known: Set[str]) -> Any:
     if isinstance(given.get("stop"), str):
         given["stop"] = [given["stop"]]
     kept = {name: one for name, one in given.items() if name in known}
-    if isinstance(messages, list):
+    if is_read:
         kept["messages"] = [one["message"] for one in spoken]
     return {**kept, "unused": tuple(sorted(unused))}
 

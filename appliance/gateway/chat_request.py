@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from appliance.gateway.chat_fields import supported
+from appliance.gateway.chat_fields import MOST_MESSAGES, supported
 from common import strict_json
 from common.bounded_models import FirstErrorModel
 from common.strict_json import Bounds, NotJsonError
@@ -18,7 +18,6 @@ from curriculum.contract.environment import ToolSchema
 from curriculum.worlds.tool_schema import schema_fault
 from verifiers.registry.spec import Spec
 
-MOST_MESSAGES = 1_000
 MOST_CHARS = 2_000_000
 """Maximum characters of one message."""
 MOST_TOOLS = 128

@@ -67,7 +67,7 @@ class Grant:
         return "" if rule(request, ledger) else f"{self.work} may not write this with {request.call}"
 
     def is_over(self, ledger: Ledger) -> bool:
-        """True if the grant's cycle has ended or is parked: its worker writes too late, which is no attack."""
+        """True if the grant's cycle has ended or is parked: its worker writes too late, which is not an attack."""
         known = ledger.cycle(self.cycle) if self.cycle else None
         return bool(self.cycle) and (known is None or known.state is not CycleState.RUNNING)
 

@@ -1,7 +1,7 @@
 """Anchors: for each taskset, the best champion confirmed there, under the alias `anchor/TASKSET`. Pure.
 
 Invariants: the first anchor is the champion that the taskset was first evaluated with; only a later champion that is
-shown to be better there takes its place, whatever became of other promotions. An evaluation records the anchors it was
+shown to be better there takes its place, regardless of other promotions. An evaluation records the anchors it was
 made with, so that a decision on it can be repeated.
 """
 
@@ -97,7 +97,7 @@ def anchors_without(
 
 
 def _answers(evaluation: Evaluation, weights: str, family: str) -> list[ItemResult]:
-    """Returns a model's sampled answers to one taskset, in whatever role it was asked."""
+    """Returns a model's sampled answers to one taskset, in any role."""
     for results in (evaluation.champion, evaluation.candidate, *evaluation.anchors):
         if results.weights == weights and (own := [item for item in results.items if item.family == family]):
             return own

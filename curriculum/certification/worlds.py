@@ -1,7 +1,7 @@
 """Tests an environment's worlds: identical at first, isolated from each other, intact after hostile calls.
 
 Invariants: a world that leaks, hangs or breaks is a sentence in the report, never an exception. Errors of the machine
-are exceptions: they are no finding about the world.
+are exceptions: they say nothing about the world.
 """
 
 from __future__ import annotations

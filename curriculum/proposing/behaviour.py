@@ -1,4 +1,4 @@
-"""Behaviour of a proposed program, whatever its text: its results on fixed inputs, and if one operation gives them.
+"""Behaviour of a proposed program: its results on fixed inputs, and if one operation gives them.
 
 Invariants: the inputs depend only on the shape of the proposed arguments (their types, and if numbers are positive), so
 two programs with the same results have the same behaviour, however they are written. All is decided from results that
@@ -86,7 +86,7 @@ _MEASURES: tuple[Callable[[Any], Any], ...] = (
     len, sum, max, min, abs, int, ord, lambda x: x * x, lambda x: x**3, lambda x: x[0], lambda x: x[-1],
     lambda x: len(set(x)), lambda x: len(x.split(" ")),
 )  # fmt: skip
-"""Numbers that one operation takes from an argument; a multiple of one plus a constant is no more work."""
+"""Numbers that one operation takes from an argument; a multiple of one plus a constant takes no more work."""
 _ONE: tuple[Callable[[Any], Any], ...] = (
     sorted, str, bin, list, lambda x: x[::-1], lambda x: sorted(x)[::-1], lambda x: x[1:], lambda x: x[:-1],
     lambda x: x[::2], lambda x: x * 2, lambda x: x * 3, lambda x: x.upper(), lambda x: x.lower(), lambda x: x.title(),

@@ -1,4 +1,4 @@
-"""Matches the members of two collections one to one, whatever their order.
+"""Matches the members of two collections one to one, in any order.
 
 Invariants: the verdict does not depend on the order of either side; nothing is equal unless every member has a partner
 of its own; the comparisons of members are bounded.

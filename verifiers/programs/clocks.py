@@ -2,7 +2,7 @@
 
 Invariants: the limits of a test and of all tests count the submission's own time, computing or idle, and only they
 decide anything. Time taken by other processes counts towards wall clock, which is limited too: at its end the machine
-was too busy to judge (StarvedError), whatever the submission did.
+was too busy to judge (StarvedError), regardless of the submission.
 """
 
 from __future__ import annotations

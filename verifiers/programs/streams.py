@@ -116,7 +116,7 @@ class StreamProgram:
         return result
 
     def _rewritten(self, box: Sandbox) -> bool:
-        """Writes the source anew; False in a sandbox that can no longer be used, whoever is to blame. Raises
+        """Writes the source anew; False in a sandbox that can no longer be used, regardless of the cause. Raises
         BrokerLostError, BusyError."""
         try:
             box.write(self._path, self._source)

@@ -324,7 +324,9 @@ def test_what_only_a_foreign_program_scores_is_never_certified() -> None:
     assert found.faults == (ONLY_FOREIGN,)
 
 
-def test_other_packages_of_the_owners_worlds_are_another_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_packages_of_the_owners_worlds_are_another_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The rows are the same, and what they ask about is not: a server that was installed anew may answer otherwise."""
     rows = [
         OwnRow(
@@ -339,6 +341,7 @@ def test_other_packages_of_the_owners_worlds_are_another_certificate(monkeypatch
     ]
     content = OwnContent(name="books", added="", rows=with_levels(rows))
     catalog = BUILT_IN.with_domain("own", [OwnTaskset(content.model_copy(update={"digest": content.rows_digest()}))])
+    monkeypatch.setattr("curriculum.adapters.set_folder", lambda _digest: tmp_path)
     made = []
     for digest in ("a" * 16, "b" * 16, "a" * 16):
         monkeypatch.setattr("curriculum.adapters.set_named", lambda _name, digest=digest: digest)

@@ -101,7 +101,7 @@ def cancels_safely(first: n.Expression, second: n.Expression, points: Sequence[M
 
 
 def _only(parts: Collection[n.Expression], others: Iterable[n.Expression]) -> list[n.Expression]:
-    """Returns the parts of one expression that are no parts of another, not even with another rational factor."""
+    """Returns the parts of one expression that another does not have, not even with another rational factor."""
     known = {key for other in others for key in _keys(other)} if parts else set()
     return [part for part in parts if known.isdisjoint(_keys(part))]
 
