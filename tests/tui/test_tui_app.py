@@ -393,6 +393,16 @@ async def test_new_rollouts_appear_and_the_cursor_stays_on_its_record(appliance:
         assert "family3" in detail(pilot)
 
 
+async def test_an_event_takes_one_line_of_a_short_screen(appliance: Appliance) -> None:
+    appliance.start()
+    for _ in range(9):
+        appliance.core.events.add("governance", "and more " * 30)
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        events = app_of(pilot).main.query_one("#now-events", Detail)
+        await until(pilot, lambda: events.query_one(PlainText).region.height == 9)
+
+
 async def test_a_failed_cycle_says_why(appliance: Appliance) -> None:
     appliance.start()
     appliance.core.ledger.put_cycle(made.cycle(state=CycleState.FAILED, failure="runsc is not there\nforged line"))

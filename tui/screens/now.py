@@ -51,6 +51,8 @@ ANSWER_LINES = 2
 """Maximum lines of an answer; more would leave no room for events on 24 lines."""
 MARGIN = 11
 """Cells before an answer, taken by its name."""
+EDGE = 2
+"""Cells beside an event, taken by the scroll bar."""
 FULL = 0.95
 """Share of memory or disk in use from which it is named as wrong."""
 ALARMS = ("failure", "warning")
@@ -125,7 +127,7 @@ class NowPane(Pane):
         filtered = f"  / {self.filtered_by}" if self.filtered_by else ""
         events.border_title = markup_safe(f"events, newest first, times in UTC{filtered}")
         listed = shown[::-1] if self.filtered_by else without_repeats(shown[::-1])
-        room = 0 if self.app.size.height >= TALL else width
+        room = 0 if self.app.size.height >= TALL else width - EDGE
         events.show_detail(events_text(listed[:MOST], self.filtered_by, width=room), moved=False)
 
 
