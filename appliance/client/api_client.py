@@ -134,6 +134,10 @@ class ApiClient(ApiConnection):
     def promotions(self, limit: int = 100) -> list[client.nights.PromotionView]:
         """Promotions with their gains and losses."""
 
+    @get("/v1/held-out")
+    def held_out(self, limit: int = 60) -> list[client.nights.HeldOutNight]:
+        """Held-out success of every evaluated night, oldest first."""
+
     @post("/v1/schedule/pause")
     def pause_schedule(self, body: client.nights.PauseSchedule) -> client.nights.ScheduleView:
         """Pauses nights until a time."""

@@ -30,6 +30,15 @@ def figure_in_words(finding: GateFinding) -> str:
     return _amount(figure, finding.unit)
 
 
+def change_in_words(change: float, interval: tuple[float, float], items: int, *, more_may_come: bool) -> str:
+    """Formats a change of success with its interval, in points: `better: +17.2 points [+11.5, +22.9] on 511 questions`;
+    without a clear sign, advises to wait if more questions may come."""
+    low, high = interval
+    sign = "better" if low > 0 else "worse" if high < 0 else "not better"
+    said = f"{sign}: {change:+.1f} points [{low:+.1f}, {high:+.1f}] on {items} question{'' if items == 1 else 's'}"
+    return f"{said}; wait" if sign == "not better" and more_may_come else said
+
+
 def needed_in_words(finding: GateFinding) -> str:
     """Formats the gate's threshold; empty if it has none of its own."""
     if finding.threshold is None or _gate(finding) in COUNTS:

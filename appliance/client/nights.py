@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from appliance.client.gate_figures import change_in_words
 from appliance.records.nights import Night
+from policies.contract.decision import DecisionOutcome
 from runtime.model import FrozenModel
 
 
@@ -75,6 +77,31 @@ class PromotionView(FrozenModel):
     nights: int = 1
     """Nights of comparison; gains and losses count the questions of all of them."""
     families: tuple[TasksetChange, ...]
+
+
+class HeldOutNight(FrozenModel):
+    """Success of a night's candidate and champion on the held-out questions that both answered."""
+
+    cycle: str
+    at: str
+    candidate: str
+    champion: str
+    items: int
+    before: int
+    after: int
+    """Questions passed by the candidate; `before` is the champion's."""
+    change: float
+    """Change from champion to candidate, in percentage points."""
+    interval: tuple[float, float]
+    """95 % interval of the change, in percentage points."""
+    decision: DecisionOutcome | None
+    """Newest decision about the candidate; None before the first."""
+
+    @property
+    def summary(self) -> str:
+        """Answers in one sentence if the candidate is better."""
+        open_yet = self.decision in (None, DecisionOutcome.HOLD)
+        return change_in_words(self.change, self.interval, self.items, more_may_come=open_yet)
 
 
 class NoticesTried(FrozenModel):

@@ -10,13 +10,14 @@ import json
 import threading
 import time
 
-from sqlalchemy import Connection, Table, select, true
+from sqlalchemy import Connection, Table, insert, select, true
 from sqlalchemy import func as sql
 
 from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.rows import Rows, changed_in, is_prefix, payload_of, put_row, stored_in
-from appliance.ledger.tables import ARTIFACTS, JOBS, NIGHTS, SCHEDULE
+from appliance.ledger.tables import ARTIFACTS, EVENTS, JOBS, NIGHTS, SCHEDULE
+from appliance.records.cycles import Event
 from appliance.records.jobs import Artifact, Job, JobPart, JobState, Validation, work_of
 from appliance.records.nights import Night, ScheduleState
 from appliance.records.record import Record
@@ -41,6 +42,18 @@ JOB = "job-"
 """Prefix of the ids of submitted jobs."""
 
 
+EXCERPT = 80
+"""Maximum characters of a question in an event."""
+
+
+def _event_of(job: Job) -> Event:
+    """Returns the event that a job reached its state, with the question of a new one, or else the reason."""
+    said = job.question if job.state is JobState.QUEUED and not job.reason else job.reason
+    state = job.state.value.replace("_", " ")
+    text = f"{job.id} {state}: {' '.join(said.split())[:EXCERPT]}" if said else f"{job.id} {state}"
+    return Event(kind="job", text=text, created=job.updated)
+
+
 class JobRows(Rows):
     leases: Leases
 
@@ -57,6 +70,8 @@ class JobRows(Rows):
                 _put_text(connection, updated, changed_in(stored, spent_seconds=updated.spent_seconds))
             else:
                 put_job_row(connection, updated)
+            if known is None or known.state is not updated.state:
+                connection.execute(insert(EVENTS), {"payload": payload_of(_event_of(updated))})
         self.tell_waiting()
         return updated
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from appliance.client.messages import RolloutDetail
 from appliance.client.nights import PromotionView
-from appliance.reporting.as_text import HAPPENED, TONIGHT, happened_lines
+from appliance.reporting.as_text import HAPPENED, HELD_OUT, TONIGHT, happened_lines, night_rows
 from appliance.reporting.drawing import Picture, history_pictures, report_pictures
 from appliance.reporting.night_report import ChangedTask, FamilyChange, NightReport
 from appliance.text.html_page import document, section, shown_text, table
@@ -22,6 +22,9 @@ def as_page(report: NightReport) -> str:
     title = f"Report on {report.cycle.id}"
     body = [f"<h1>{shown_text(title)}</h1><p>{shown_text(report.headline)}</p>"]
     drawn = report_pictures(report)
+    if report.nights:
+        nights = table(["night", "before", "after", "change, points [95 %]"], night_rows(report))
+        body.append(section(HELD_OUT, _picture(drawn.get("nights")) + nights))
     if report.families:
         rows = [_family(one) for one in report.families]
         content = f"<p>{TONIGHT}</p>{_picture(drawn.get('families'))}" + table(
@@ -33,7 +36,7 @@ def as_page(report: NightReport) -> str:
     if report.decision is not None:
         made = report.decision
         said = f"<p>{shown_text(f'{made.outcome.value}: {made.reason}')}</p>"
-        gates = table(["gate", "finding", "reason"], [[g.gate, g.outcome.value, g.reason] for g in made.findings])
+        gates = table(["gate", "finding", "reason"], [[g.gate, g.outcome.value, g.reason] for g in report.findings])
         would = f"<p>{shown_text(f'Would change it: {made.would_change}')}</p>" if made.would_change else ""
         body.append(section("Decision", said + gates + would))
     curves = "".join(_picture(drawn.get(name)) for name in ("success", "entropy", "lengths"))

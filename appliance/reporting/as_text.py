@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 
 from appliance.client.messages import RolloutDetail
+from appliance.client.nights import HeldOutNight
 from appliance.records.cycles import Cycle
-from appliance.reporting.night_report import ChangedTask, NightReport
+from appliance.reporting.night_report import ChangedTask, NightReport, share_text
 from appliance.text.printable import printable
 from policies.contract.decision import Decision
 from runtime.model import FrozenModel
@@ -22,14 +23,22 @@ TURNS = 4
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
 TONIGHT = "Questions of this night only; the decision also counts earlier nights of the same two models."
 HAPPENED = "Hosts and replaced processes (times in UTC)"
+HELD_OUT = "Success on held-out questions by night, with 95 % intervals"
+NIGHTS = 14
+"""Newest nights listed."""
 BLOCKS = "▁▂▃▄▅▆▇█"
+SPARKS = 24
+"""Newest points drawn of a curve."""
 
 
 def as_text(report: NightReport) -> str:
     """Formats a night report for a terminal of about 100 columns."""
     lines = [printable(report.headline)]
-    curves = [f"{name:<34} {_spark(points)}  {points[-1][1]:.3g}" for name, points in report.curves.items() if points]
-    lines += ["", *curves] if curves else []
+    if report.nights:
+        lines += ["", HELD_OUT]
+        lines += [f"  {night}  {before}  {after}  {change}" for night, before, after, change in night_rows(report)]
+    curves = [f"  {name:<31} {_spark(points)}  {_axis(points)}" for name, points in report.curves.items() if points]
+    lines += ["", "curves, from the lowest to the highest figure", *curves] if curves else []
     if report.rollouts:
         lines += ["", f"rollouts: {rollouts_text(report)}"]
     if report.seconds:
@@ -51,7 +60,7 @@ def as_text(report: NightReport) -> str:
         lines += [f"  {when}  {text}" for when, text in happened_lines(report)]
     if report.decision is not None:
         lines += ["", printable(f"decision: {report.decision.outcome.value}: {report.decision.reason}")]
-        lines += [printable(f"  {one.outcome.value:<9} {one.gate}: {one.reason}") for one in report.decision.findings]
+        lines += [printable(f"  {one.outcome.value:<9} {one.gate}: {one.reason}") for one in report.findings]
         if report.decision.would_change:
             lines.append(printable(f"  would change it: {report.decision.would_change}"))
     for sort, changed in _sorts(report.changed):
@@ -66,6 +75,9 @@ def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
     """Formats a night report as Markdown; `pictures` are names of files beside it."""
     lines = [f"# {_escaped(report.cycle.id)}", "", _escaped(report.headline), ""]
     lines += [f"![{_escaped(name)}]({name})" for name in pictures]
+    if report.nights:
+        lines += ["", f"## {HELD_OUT}", ""]
+        lines += [f"- {_escaped(', '.join(row))}" for row in night_rows(report)]
     if report.families:
         lines += ["", "## Tasksets, before and after", "", TONIGHT, ""]
         lines += ["| taskset | items | before | after | change, points [95 %] |", "|---|---|---|---|---|"]
@@ -84,9 +96,7 @@ def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
             "",
         ]
         lines += ["| gate | finding | reason |", "|---|---|---|"]
-        lines += [
-            f"| {_escaped(g.gate)} | {g.outcome.value} | {_escaped(g.reason)} |" for g in report.decision.findings
-        ]
+        lines += [f"| {_escaped(g.gate)} | {g.outcome.value} | {_escaped(g.reason)} |" for g in report.findings]
     if report.rollouts:
         lines += ["", f"Rollouts: {rollouts_text(report)}"]
     if report.seconds:
@@ -144,10 +154,30 @@ def _side(who: str, detail: RolloutDetail | None) -> list[str]:
     return [printable(line, limit=LONGEST) for line in lines]
 
 
-def _spark(points: Sequence[tuple[float, float]], most: int = 40) -> str:
-    values = [value for _, value in points][-most:]
+def _spark(points: Sequence[tuple[float, float]]) -> str:
+    values = [value for _, value in points][-SPARKS:]
     low, high = min(values), max(values)
     return "".join(BLOCKS[round((value - low) / ((high - low) or 1.0) * (len(BLOCKS) - 1))] for value in values)
+
+
+def _axis(points: Sequence[tuple[float, float]]) -> str:
+    """Returns a curve's lowest, highest and last figure with the first and last training step that are drawn."""
+    drawn = points[-SPARKS:]
+    values = [value for _, value in drawn]
+    steps = f"steps {drawn[0][0]:.0f} to {drawn[-1][0]:.0f}"
+    return f"{min(values):.3g} to {max(values):.3g}, last {values[-1]:.3g}, {steps}"
+
+
+def night_rows(report: NightReport) -> list[tuple[str, str, str, str]]:
+    """Returns date, the champion's and the candidate's success with intervals, and the change for each night."""
+    rows = []
+    for one in report.nights[-NIGHTS:]:
+        before, after = (share_text(passed, one.items) for passed in (one.before, one.after))
+        low, high = one.interval
+        rows.append(
+            (one.at[:10], f"champion {before}", f"candidate {after}", f"{one.change:+.1f} [{low:+.1f}, {high:+.1f}]")
+        )
+    return rows
 
 
 def _escaped(text: str) -> str:
@@ -190,6 +220,8 @@ class ReportFigures(FrozenModel):
     curves: dict[str, tuple[tuple[float, float], ...]]
     """(step, value) by name."""
     seconds: dict[str, float]
+    nights: tuple[HeldOutNight, ...]
+    """Held-out success up to this night, oldest first."""
     families: tuple[FamilyFigures, ...]
     decision: Decision | None
     changed: tuple[ChangedFigures, ...]
@@ -204,6 +236,7 @@ def as_figures(made: NightReport) -> ReportFigures:
         rollouts=dict(made.rollouts),
         curves=dict(made.curves),
         seconds=dict(made.seconds),
+        nights=made.nights,
         families=tuple(
             FamilyFigures(
                 family=one.name,

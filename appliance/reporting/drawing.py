@@ -1,4 +1,4 @@
-"""Charts as lists of shapes, rendered as SVG for a page or as PNG.
+"""Charts as lists of shapes, rendered as SVG, which needs no further package.
 
 Invariants: every text is escaped. No chart relies on colour alone (lines end with a mark and a name, bars have their
 figure); the two colours are from Okabe and Ito (2008), distinguishable with any colour vision.
@@ -10,11 +10,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from pathlib import Path
 
-from appliance.client.nights import PromotionView
-from appliance.reporting.night_report import NightReport
+from appliance.client.nights import HeldOutNight, PromotionView
+from appliance.reporting.night_report import ALPHA, NightReport
 from appliance.text.printable import printable
+from policies.statistics import wilson
 
 WIDTH, HEIGHT, MARGIN, LEFT, RIGHT, LETTER = 640, 240, 36, 60, 120, 12
 BLUE, ORANGE, INK, QUIET, PAPER = "#0072b2", "#d55e00", "#1c2026", "#8a949e", "#ffffff"
@@ -69,25 +69,6 @@ class Picture:
             f"{drawn}</svg>"
         )
 
-    def png(self, file: Path) -> None:
-        """Writes the picture as a PNG file. Raises OSError; ImportError without Pillow."""
-        from PIL import Image, ImageDraw, ImageFont
-
-        font = ImageFont.load_default(LETTER)
-        sheet = Image.new("RGB", (self.width, self.height), PAPER)
-        paint = ImageDraw.Draw(sheet)
-        anchors = {"start": "ls", "middle": "ms", "end": "rs"}
-        for shape in self.shapes:
-            if isinstance(shape, Line):
-                paint.line(list(shape.points), fill=shape.colour, width=shape.width)
-            elif isinstance(shape, Box):
-                low, high = sorted((shape.x, shape.x + shape.width))
-                paint.rectangle((low, shape.y, high, shape.y + shape.height), fill=shape.colour)
-            else:
-                text = printable(shape.text, limit=LONGEST * 2)
-                paint.text((shape.x, shape.y), text, fill=shape.colour, font=font, anchor=anchors[shape.at])
-        sheet.save(file, format="PNG")
-
 
 def _svg(shape: Shape) -> str:
     if isinstance(shape, Line):
@@ -110,10 +91,20 @@ class Series:
     name: str
     points: tuple[tuple[float, float], ...]
     """Points (x, y); non-finite ones are not drawn."""
+    bounds: tuple[tuple[float, float, float], ...] = ()
+    """Intervals (x, low, high)."""
 
 
-def curves(title: str, series: Sequence[Series], *, unit: str = "", top: float | None = None) -> Picture:
-    """Draws a chart of lines on shared axes, from 0 or below to `top`. The first is blue, the second orange."""
+def curves(
+    title: str,
+    series: Sequence[Series],
+    *,
+    unit: str = "",
+    top: float | None = None,
+    ends: tuple[str, str] | None = None,
+) -> Picture:
+    """Draws a chart of lines on shared axes, from 0 or below to `top`. The first is blue, the second orange. `ends` are
+    the texts at the ends of the horizontal axis, instead of its figures."""
     picture = Picture(title)
     points = [point for one in series for point in one.points if all(map(math.isfinite, point))]
     picture.shapes.append(Label(MARGIN / 2, 18, f"{title}{f' ({unit})' if unit else ''}"))
@@ -135,8 +126,8 @@ def curves(title: str, series: Sequence[Series], *, unit: str = "", top: float |
         y = at(left, value)[1]
         picture.shapes.append(Line(((LEFT, y), (WIDTH - RIGHT, y)), "#d9dde2"))
         picture.shapes.append(Label(LEFT - 6, y + 4, shown(value), QUIET, "end"))
-    picture.shapes.append(Label(LEFT, HEIGHT - 12, shown(left), QUIET, "middle"))
-    picture.shapes.append(Label(WIDTH - RIGHT, HEIGHT - 12, shown(right), QUIET, "middle"))
+    for edge, text in zip((LEFT, WIDTH - RIGHT), ends or (shown(left), shown(right)), strict=True):
+        picture.shapes.append(Label(edge, HEIGHT - 12, text, QUIET, "middle"))
     for number, one in enumerate(series):
         places = tuple(at(x, y) for x, y in one.points if math.isfinite(x) and math.isfinite(y))
         if not places:
@@ -144,6 +135,7 @@ def curves(title: str, series: Sequence[Series], *, unit: str = "", top: float |
         colour = (BLUE, ORANGE, INK)[number % 3]
         if len(places) > 1:
             picture.shapes.append(Line(places, colour, 2))
+        picture.shapes += [Line((at(x, least), at(x, most)), colour) for x, least, most in one.bounds]
         x, y = places[-1]
         picture.shapes.append(Box(x - 3, y - 3, 6, 6, colour))
         picture.shapes.append(Label(x + 8, y + 4 + 13 * number, one.name[:LONGEST], colour))
@@ -191,6 +183,16 @@ def shown(value: float) -> str:
     return f"{value:.3g}"
 
 
+def night_picture(nights: Sequence[HeldOutNight]) -> Picture:
+    """Draws the candidate's held-out success with its intervals, and the champion's, by night."""
+    places = [(float(place), one) for place, one in enumerate(nights, 1)]
+    bounds = tuple((place, *wilson(one.after, one.items, alpha=ALPHA)) for place, one in places)
+    after = Series("candidate", tuple((place, one.after / one.items) for place, one in places), bounds)
+    before = Series("champion", tuple((place, one.before / one.items) for place, one in places))
+    title = "Success on held-out questions by night, with 95 % intervals"
+    return curves(title, (after, before), top=1.0, ends=(nights[0].at[:10], nights[-1].at[:10]))
+
+
 SHORT = {"tool errors in correct rollouts": "tool errors"}
 """Short names for curves whose full name does not fit; the title has it."""
 
@@ -198,7 +200,7 @@ SHORT = {"tool errors in correct rollouts": "tool errors"}
 def report_pictures(report: NightReport) -> dict[str, Picture]:
     """Draws a night report's pictures, by file name. They show curves, time spent, and change by taskset, as far as
     there are figures."""
-    found: dict[str, Picture] = {}
+    found: dict[str, Picture] = {"nights": night_picture(report.nights)} if report.nights else {}
 
     def lines(name: str, title: str, keys: Sequence[str], **more: float) -> None:
         series = [Series(SHORT.get(key, key), report.curves[key]) for key in keys if report.curves.get(key)]
@@ -207,8 +209,8 @@ def report_pictures(report: NightReport) -> dict[str, Picture]:
 
     lines(
         "success",
-        "Success, and tool errors in correct rollouts",
-        ("success", "tool errors in correct rollouts"),
+        "Success in training and on held-out tasks, and tool errors in correct rollouts",
+        ("success", "held-out success", "tool errors in correct rollouts"),
         top=1.0,
     )
     lines("entropy", "Entropy, nats a token", ("entropy",))

@@ -10,11 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from appliance.client.gate_figures import change_in_words
 from appliance.client.messages import CycleDetail, RolloutDetail
+from appliance.client.nights import HeldOutNight
 from appliance.promotion.anchors import paired
 from appliance.records.cycles import Cycle, Event
 from appliance.records.evaluations import Evaluation
-from policies.contract.decision import Decision
+from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
 from policies.contract.evidence import PairedItem, pairs
 from policies.statistics import paired_difference, wilson
 
@@ -61,9 +63,13 @@ class FamilyChange:
         return 100 * low, 100 * high
 
     def share(self, passed: int) -> str:
-        """Formats the share of questions passed in percent, with its Wilson interval."""
-        low, high = wilson(passed, self.items, alpha=ALPHA)
-        return f"{100 * passed / self.items:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
+        return share_text(passed, self.items)
+
+
+def share_text(passed: int, items: int) -> str:
+    """Formats the share of questions passed in percent, with its Wilson interval."""
+    low, high = wilson(passed, items, alpha=ALPHA)
+    return f"{100 * passed / items:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
 
 
 @dataclass(frozen=True)
@@ -101,16 +107,26 @@ class NightReport:
     unmeasured: str = ""
     """Reason why tasksets are missing; empty if present, or still possible."""
 
+    nights: tuple[HeldOutNight, ...] = ()
+    """Held-out success up to this night, oldest first."""
+
+    @property
+    def findings(self) -> list[GateFinding]:
+        """The decision's gates; those that did not pass come first."""
+        found = self.decision.findings if self.decision is not None else ()
+        return sorted(found, key=lambda one: one.outcome is GateOutcome.PASSED)
+
     @property
     def headline(self) -> str:
-        """One-sentence summary of a cycle: state, failure, decision."""
+        """Summary of a cycle in short sentences: state, failure, change on held-out questions, decision."""
         state = self.cycle.state.value if self.cycle.state.ended else f"unfinished, in {self.cycle.phase}"
-        said = f"{self.cycle.id} is {state}"
-        if self.cycle.failure:
-            said += f": {self.cycle.failure}"
-        if self.decision is not None:
-            said += f"; decision: {self.decision.outcome.value}, {self.decision.reason}"
-        return said
+        said = [f"{self.cycle.id} is {state}{f': {self.cycle.failure}' if self.cycle.failure else ''}."]
+        made = self.decision
+        if self.families:
+            whole, open_yet = self.families[0], made is None or made.outcome is DecisionOutcome.HOLD
+            words = change_in_words(whole.change, whole.interval, whole.items, more_may_come=open_yet)
+            said.append(f"{words[0].upper()}{words[1:]}.")
+        return " ".join([*said, *([f"Decision: {made.outcome.value}."] if made is not None else [])])
 
 
 def changed_items(evaluation: Evaluation) -> list[PairedItem]:
@@ -129,9 +145,11 @@ def night_report(
     figures: Sequence[Mapping[str, float]],
     changed: Sequence[ChangedTask] = (),
     events: Sequence[Event] = (),
+    nights: Sequence[HeldOutNight] = (),
 ) -> NightReport:
     """Builds the report on a cycle. `figures` are those of the cycle's training steps in ascending order, each with its
-    `step`; `events` are those during the cycle."""
+    `step`; `events` are those during the cycle; `nights` are all evaluated ones, oldest first."""
+    cycle = detail.cycle
     happened = [event for event in events if event.kind in MACHINES]
     evaluation, steps = evaluation_of(detail), _together(detail.steps, figures)
     own = [one for one in detail.decisions if evaluation is not None and one.evaluation == evaluation.id]
@@ -146,6 +164,7 @@ def night_report(
         changed=tuple(changed),
         happened=tuple(happened[:MOST_HAPPENED]),
         more_happened=len(happened[MOST_HAPPENED:]),
+        nights=tuple(one for one in nights if one.cycle == cycle.id or one.at <= cycle.updated),
         unmeasured="" if families else _unmeasured(detail.cycle, evaluation),
     )
 
@@ -195,6 +214,7 @@ def _curves(figures: Sequence[Mapping[str, float]], rollouts: int) -> dict[str, 
         step = one["step"]
         for name, key in (
             ("success", "success"),
+            ("held-out success", "held_out_success"),
             ("tool errors in correct rollouts", "tool_errors_in_correct"),
             ("entropy", "learning_entropy"),
         ):

@@ -30,7 +30,7 @@ from tui.theme import DARK, LIGHT
 from tui.views import VIEWS
 from tui.widgets.dialogs import ReadingScreen, SubmitDialog, TypedConfirmation
 from tui.widgets.panels import Absent, Detail, PlainText, RecordTable, TopLine
-from tui.widgets.text import plain
+from tui.widgets.text import plain, with_keys
 from tui.widgets.view import Answers, ApiQuestion, Pane, View
 from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.predicate.spec import PredicateSpec
@@ -120,13 +120,20 @@ async def test_every_screen_fits_and_says_what_the_ledger_holds(appliance: Appli
             "2": [made.CYCLE, "success by taskset", "where the time went", "warm start"],
             "3": ["taskset", "level 0", "divisors"],
             "4": ["✗ fail", "question", "NameError: name 'gcd' is not defined"],
-            "5": ["hold", "waits for you", "lineage", decision.reason],
+            "5": ["hold", "waits: a approves", "lineage", decision.reason],
             "6": ["find x with 7x+3=45", "✓ solved", "checked by"],
             "7": ["assay jobs validate job-", "Does this check mean what was asked?"],
             "8": ["decision", "ledger ✓ as the log says"],
             "9": ["worker", "log is empty"],
             "0": ["disabled: set gateway.enabled", "✓ yes", "its verdict is fail: 1 of 2"],
         }
+        said["1"] += [
+            "better: +",
+            "48.6 % → 81.8 %",
+            "a approves, r rejects",
+            "wrong",
+            "job-c04b11 queued: the largest",
+        ]
         for view in VIEWS:
             await shown(pilot, view.key)
             for words in said[view.key]:
@@ -146,19 +153,22 @@ async def test_what_the_candidate_waits_for_stands_on_now_and_beside_its_decisio
     appliance.start()
     ledger = appliance.core.ledger
     decision = made.put_night(ledger, appliance.data)
-    asked = YOURS
+    asked = with_keys(YOURS)
+    assert "a approves" in asked
+    assert "`" not in asked
     another = "decided under another policy: `assay model evaluate candidate` compares it again"
     long = f"held: {HOSTILE} {'and more ' * 60}"
     async with open_app(appliance).run_test(size=size) as pilot:
 
         def waits() -> PlainText:
-            return app_of(pilot).main.query_one("#now-candidate", PlainText)
+            return app_of(pilot).main.query_one("#now-waits", PlainText)
 
         def in_one_line(text: str) -> str:
             return " ".join(text.split())
 
         await shown(pilot)
-        await until(pilot, lambda: in_one_line(waits().text.plain) == f"candidate {decision.candidate[:8]} {asked}")
+        await until(pilot, lambda: f"candidate {decision.candidate[:8]} {asked}" in in_one_line(waits().text.plain))
+        await until(pilot, lambda: "7: 2 checks wait for your validation" in waits().text.plain)
         await shown(pilot, "5")
         await until(pilot, lambda: f"now  {asked}" in detail(pilot))
         assert f"{decision.candidate[:8]} {asked}" in of_pane(pilot)
@@ -176,12 +186,12 @@ async def test_what_the_candidate_waits_for_stands_on_now_and_beside_its_decisio
         await pilot.press("slash", *"hold", "enter")
         await until(pilot, lambda: line.text.plain.endswith("…  / hold"))
         await shown(pilot, "1")
-        await until(pilot, lambda: waits().text.plain.endswith("…"))
+        await until(pilot, lambda: waits().text.plain.split("\n")[0].endswith("…"))
         await until(pilot, lambda: waits().region.height == 2)
         assert pilot.app.screen.region.contains_region(waits().region)
-        assert "\\x1b[2J" in waits().text.plain
+        assert "\x1b" not in waits().text.plain
         ledger.set_aliases({"candidate": None}, "rejected", made.at(0))
-        await until(pilot, lambda: not waits().display)
+        await until(pilot, lambda: "candidate" not in waits().text.plain)
 
 
 async def test_a_screen_that_nobody_sees_asks_nothing(appliance: Appliance) -> None:
@@ -381,6 +391,16 @@ async def test_new_rollouts_appear_and_the_cursor_stays_on_its_record(appliance:
         assert cells(pilot)[0].startswith("! hack?")
         assert rows.selected == "r3"
         assert "family3" in detail(pilot)
+
+
+async def test_an_event_takes_one_line_of_a_short_screen(appliance: Appliance) -> None:
+    appliance.start()
+    for _ in range(9):
+        appliance.core.events.add("governance", "and more " * 30)
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        events = app_of(pilot).main.query_one("#now-events", Detail)
+        await until(pilot, lambda: events.query_one(PlainText).region.height == 9)
 
 
 async def test_a_failed_cycle_says_why(appliance: Appliance) -> None:
@@ -812,7 +832,7 @@ async def test_a_socket_that_nobody_answers_is_reported_as_such(appliance: Appli
         deaf.bind(str(appliance.socket))
         deaf.listen()
         async with open_app(appliance, patience_seconds=0.2).run_test(size=(80, 24)) as pilot:
-            await until(pilot, lambda: "does not answer" in of_absence(pilot))
+            await until(pilot, lambda: "has not answered yet" in of_absence(pilot))
             assert "start `assay serve` again" in of_absence(pilot)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
 from pydantic import JsonValue
 from rich.cells import cell_len
+from tables import table
 
 from appliance.client import (
     AuditLine,
@@ -32,9 +33,10 @@ from appliance.client import (
     rates_of,
 )
 from appliance.client.gateway import SessionRow
-from appliance.client.nights import PromotionView, TasksetChange
+from appliance.client.nights import HeldOutNight, PromotionView, TasksetChange
 from appliance.client.screen import CycleCurves, GpuUse, ProcessUse
 from appliance.client.status import GatewayStatus
+from appliance.daemon.views.cycle_views import YOURS
 from appliance.records.cycles import CycleState
 from appliance.records.evaluations import ItemResult
 from appliance.records.jobs import MEANING, Artifact, JobState, Validation
@@ -48,8 +50,9 @@ from tui.screens.history import history_text
 from tui.screens.jobs import JobRecord
 from tui.screens.learning import bounds_of, heights_of, labels_of, subtitle_of, tasksets_text, ticks_of
 from tui.screens.models import ItemPair, summary_text
-from tui.screens.now import machine_text, queue_text
+from tui.screens.now import answer_text, machine_text, queue_text, waits_for_you, without_repeats, wrong_now
 from tui.screens.rollouts import rollout_text
+from tui.widgets.night_curve import night_curve
 from tui.widgets.panels import LEAST_CELLS, due, last_width
 from tui.widgets.progress import cycle_text, rate
 from tui.widgets.signs import decision_detail, figure_text
@@ -432,7 +435,7 @@ def test_the_gateway_says_what_became_of_a_session(fields: dict[str, str], in_ro
 
 def test_the_map_says_that_there_is_nothing_when_all_is_counted_and_not_before() -> None:
     assert map_text([], ["night-1"], waits=True).plain == ""
-    assert map_text([], ["night-1"]).plain == "No rollout of a training yet."
+    assert map_text([], ["night-1"]).plain.startswith("No rollout of a training yet. ")
 
 
 def test_a_time_to_come_has_its_day_where_it_is_not_within_one() -> None:
@@ -460,6 +463,117 @@ def test_a_taskset_that_was_lost_whole_has_no_share() -> None:
     assert said[0] == "2 items: 1 gained, 1 broken"
     assert "0 →    1 of 1     100.0 %" in said[1]
     assert said[2].split() == ["lost", "no", "item", "that", "both", "answered"]
+
+
+def held_out(before: int, after: int, interval: tuple[float, float], number: int = 0) -> HeldOutNight:
+    return HeldOutNight(
+        cycle=f"night-{number}",
+        at=f"2026-11-{number + 1:02}T02:00:00",
+        candidate="b" * 64,
+        champion="a" * 64,
+        items=96,
+        before=before,
+        after=after,
+        change=100 * (after - before) / 96,
+        interval=interval,
+        decision=(DecisionOutcome.PROMOTE, DecisionOutcome.HOLD, DecisionOutcome.REJECT, None)[number % 4],
+    )
+
+
+@table(
+    "interval, decision, said",
+    [
+        ((11.5, 22.9), DecisionOutcome.HOLD, "better: +17.2 points [+11.5, +22.9] on 96 questions"),
+        ((-9.0, -1.0), DecisionOutcome.HOLD, "worse: +17.2 points [-9.0, -1.0] on 96 questions"),
+        ((-7.0, 11.0), DecisionOutcome.HOLD, "not better: +17.2 points [-7.0, +11.0] on 96 questions; wait"),
+        ((-7.0, 11.0), None, "not better: +17.2 points [-7.0, +11.0] on 96 questions; wait"),
+        ((-7.0, 11.0), DecisionOutcome.REJECT, "not better: +17.2 points [-7.0, +11.0] on 96 questions"),
+    ],
+)
+def test_a_night_says_if_its_candidate_is_better(
+    interval: tuple[float, float], decision: DecisionOutcome | None, said: str
+) -> None:
+    night = held_out(40, 57, interval).model_copy(update={"change": 17.2, "decision": decision})
+    assert night.summary == said
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 96), st.integers(0, 96)), min_size=1, max_size=70),
+    st.integers(40, 200),
+    st.integers(2, 12),
+)
+def test_the_curve_of_nights_has_its_axes_and_keeps_its_room(
+    passed: list[tuple[int, int]], width: int, rows: int
+) -> None:
+    nights = [held_out(*one, (-1.0, 1.0), number % 28) for number, one in enumerate(passed)]
+    lines = night_curve(nights, width, rows).plain.split("\n")
+    assert len(lines) == rows + 3
+    assert max(map(cell_len, lines)) <= width
+    high, low = (int(lines[place].partition("%")[0]) for place in (1, rows))
+    assert 0 <= low < high <= 100
+    assert sum(line.count("●") for line in lines) == min(len(nights), (width - 8) // 4)
+    assert nights[-1].at[5:10] in lines[-1]
+
+
+def test_without_a_night_the_curve_says_what_will_stand_there() -> None:
+    assert "`assay cycle start` begins a night" in night_curve([], 76, 4).plain
+    assert night_curve(None, 76, 4).plain == "reading …"
+
+
+def test_now_names_what_is_wrong_and_what_waits_with_the_key() -> None:
+    assert wrong_now(snapshot(), None, ()) == []
+    assert waits_for_you(snapshot(), 0) == []
+    busy = snapshot(
+        worker=WorkerStatus(state="backing_off", failures=2, last_failure="killed"),
+        aliases={"candidate": "b" * 64},
+        candidate_waits_for=YOURS,
+        jobs={"set_aside": 1},
+        nights="nights are paused until a person resumes",
+    )
+    machine = MachineView(
+        cores=2, cpu=1.0, load=1.0, memory_total=100, memory_available=50, disk_total=100, disk_free=1
+    )
+    news = numbered(event("warning", -100.0), event("warning"), event("failure"))
+    assert wrong_now(busy, machine, news) == [
+        "the worker failed 2 times: killed",
+        "disk 99 % full",
+        "failure: failure and 1 more, 9 e lists them",
+    ]
+    assert waits_for_you(busy, 1) == [
+        "candidate bbbbbbbb waits: a approves, r rejects, 5 shows why",
+        "7: 1 check waits for your validation",
+        "6: 1 parked job, `assay jobs resume`",
+        "nights are paused until a person resumes",
+    ]
+    assert YOURS in waits_for_you(busy, 0, read_only=True)[0]
+
+
+@given(st.lists(st.text(max_size=200), max_size=5), st.integers(40, 160))
+def test_an_answer_takes_two_lines_of_the_width(answers: list[str], width: int) -> None:
+    lines = answer_text("wrong", answers, "nothing", "bad", width).plain.split("\n")
+    assert len(lines) <= 2
+    assert max(len(line) for line in lines) <= width
+
+
+def test_steps_do_not_push_out_the_decision_and_jobs() -> None:
+    before = [event("phase"), *(event("step", step=float(n)) for n in range(300)), event("decision"), event("job")]
+    after = [event("phase"), *(event("selftest") for _ in range(490)), event("step", step=1.0)]
+    listed = [one.kind for _, one in without_repeats(numbered(*before, *after)[::-1])]
+    assert listed == ["step", "selftest", "phase", "job", "decision", "step", "phase"]
+
+
+def test_the_bar_says_how_long_the_steps_to_go_take() -> None:
+    steps = [event("step", minutes=-8.0 + n, step=float(n), steps=10.0) for n in range(5)]
+    assert cycle_text(snapshot(), numbered(*steps), 100).plain.split("\n")[1].endswith("  50 %  about 5 min left")
+    odd = steps[-1].model_copy(update={"created": f"{made.at(0)[:10]}T99"})
+    assert "left" not in cycle_text(snapshot(), numbered(*steps, odd), 100).plain
+
+
+def test_a_sparkline_of_a_night_has_its_axis() -> None:
+    steps = [event("step", step=float(n), steps=60.0, success=0.5 + n / 100) for n in range(21)]
+    said = cycle_text(snapshot(step_metrics={"success": 0.7}), numbered(*steps), 120).plain.split("\n")[2]
+    assert said.endswith(" 50-70 %")
+    assert "steps 1-21 ▁" in said
 
 
 def test_a_borders_title_has_no_markup_whatever_a_name_says() -> None:

@@ -14,6 +14,7 @@ from tui.widgets.text import CARE, DIM, FAINT, GOOD, STRONG, plain
 from tui.widgets.view import Answers, ApiQuestion, Pane
 
 NIGHTS = 14
+NONE_YET = "No rollout of a training yet. Each night adds a pass rate to every taskset's line: `assay cycle start`."
 COUNTING_SECONDS = 15.0
 ZONES = {"hard": ("▼", CARE), "": ("●", GOOD), "easy": ("▲", DIM)}
 """Signs for pass rates below, within and above the range worth training on."""
@@ -52,7 +53,9 @@ class CurriculumPane(Pane):
         if self.filtered_by:
             head.append_text(plain(f"/ {self.filtered_by}", STRONG, limit=60))
         self.query_one(".pane-line", PlainText).show(head)
-        shown = map_text(counts, nights, self.filtered_by, waits=waits)
+        dates = [one.created[5:10] for one in reversed(self._cycles) if one.id in nights]
+        span = " to ".join(dict.fromkeys((*dates[:1], *dates[-1:])))
+        shown = map_text(counts, nights, self.filtered_by, waits=waits, span=span)
         self.query_one("#map", Detail).show_detail(shown, moved=False)
 
 
@@ -80,13 +83,16 @@ def head_text(nights: int, waits: bool) -> Text:
     return text
 
 
-def map_text(counts: Sequence[PassCount], nights: Sequence[str], wanted: str = "", *, waits: bool = False) -> Text:
-    """Draws pass rates: a line for each taskset with a cell for each level, then the nightly rate over all levels."""
+def map_text(
+    counts: Sequence[PassCount], nights: Sequence[str], wanted: str = "", *, waits: bool = False, span: str = ""
+) -> Text:
+    """Draws pass rates: a line for each taskset with a cell for each level, then the nightly rate over all levels.
+    `span` names the first and the last night."""
     lines = lines_of(
         [one for one in counts if one.purpose is Purpose.TRAIN and wanted.casefold() in one.family.casefold()]
     )
     if not lines:
-        return plain("" if waits else "Nothing matches." if wanted else "No rollout of a training yet.", DIM)
+        return plain("" if waits else "Nothing matches." if wanted else NONE_YET, DIM)
     families: dict[str, dict[int, RateLine]] = {}
     for line in lines:
         families.setdefault(line.family, {})[-1 if line.level is None else line.level] = line
@@ -94,7 +100,7 @@ def map_text(counts: Sequence[PassCount], nights: Sequence[str], wanted: str = "
     width = min(22, max(len(name) for name in families))
     text = Text()
     heads = "".join(f"{'-' if level < 0 else f'level {level}':>9}" for level in levels)
-    text.append(f"{'taskset':<{width}}{heads}   nights\n", DIM)
+    text.append_text(plain(f"{'taskset':<{width}}{heads}   {span or 'nights'}, ▁ 0 to █ 100 %\n", DIM, lines=True))
     for family, cells in families.items():
         text.append_text(plain(f"{family:<{width}}", STRONG, limit=width))
         for level in levels:

@@ -14,8 +14,8 @@ from textual.containers import Grid, VerticalScroll
 from textual_plotext import PlotextPlot
 
 from appliance.client import Cycle, CycleCurves, PassCount, Status, rates_of
-from tui.screens.now import duration
 from tui.widgets.panels import PlainText
+from tui.widgets.progress import duration
 from tui.widgets.text import CARE, DIM, FAINT, GOOD, STRONG, bar, percent, plain
 from tui.widgets.view import Answers, ApiQuestion, Pane
 
@@ -23,7 +23,7 @@ CYCLES = 50
 COUNTING_SECONDS = 15.0
 """Interval between counts of a running night, in seconds; counting a large night takes seconds."""
 PLOTS = (
-    ("success", "success, share of attempts; dots: 95 % interval of a step", 1.0),
+    ("success", "success of attempts, dots: 95 % interval; ● held-out tasks", 1.0),
     ("tool_errors_in_correct", "tool errors in correct rollouts, share of calls", None),
     ("learning_entropy", "entropy, nats a token", None),
     ("length", "length, tokens a rollout", None),
@@ -100,7 +100,12 @@ class LearningPane(Pane):
         line = self.query_one(".pane-line", PlainText)
         if cycle is None:
             line.show(
-                plain("No night yet: `assay cycle start` begins one." if "cycles" in answers else "reading …", DIM)
+                plain(
+                    "No night yet. Its curves appear here while it trains: `assay cycle start`."
+                    if "cycles" in answers
+                    else "reading …",
+                    DIM,
+                )
             )
             return
         text = plain(cycle.id, STRONG, limit=50)
@@ -127,6 +132,8 @@ class LearningPane(Pane):
                 steps, values = zip(*points, strict=True)
                 for bound in bounds_of(curves) if name == "success" else ():
                     plot.plt.scatter(*zip(*bound, strict=True), marker="·", color="orange")
+                if name == "success" and (held_out := points_of(curves, "held_out_success")):
+                    plot.plt.scatter(*zip(*held_out, strict=True), marker="●", color="green+")
                 plot.plt.plot(steps, values, marker="braille", color="cyan+")
                 heights = heights_of(plot.size.height - AXES, max(values), high)
                 plot.plt.ylim(0, max(heights))

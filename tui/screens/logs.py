@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from appliance.client import ApiClient, LogPart, Status
-from tui.screens.now import events_text, events_with
+from tui.screens.now import events_text, events_with, without_repeats
 from tui.widgets.panels import Detail, PlainText
 from tui.widgets.text import BAD, CARE, DIM, EventFeed, plain
 from tui.widgets.view import Answers, ApiQuestion, Pane
@@ -55,7 +55,7 @@ class LogsPane(Pane):
         for name in SOURCES:
             text.append(f" {name} ", "bold reverse" if name == self._source else DIM)
         text.append("   follows" if self._follows else "   f follows", DIM)
-        text.append("   times in UTC" if self._source == "events" else "", DIM)
+        text.append("   times in UTC   / step lists every step" if self._source == "events" else "", DIM)
         if self.filtered_by:
             text.append_text(plain(f"   / {self.filtered_by}", "bold", limit=60))
         self.query_one(".pane-line", PlainText).show(text)
@@ -66,7 +66,7 @@ class LogsPane(Pane):
         elif isinstance(found, LogPart):
             log.show_detail(lines_text(found.lines, self.filtered_by, self._source), moved=False)
         else:
-            shown = events_with(found, self.filtered_by)
+            shown = events_with(found, self.filtered_by) if self.filtered_by else without_repeats(found[::-1])[::-1]
             log.show_detail(events_text(shown, self.filtered_by), moved=False)
         if self._follows:
             log.call_after_refresh(log.scroll_end, animate=False)
@@ -83,7 +83,9 @@ class LogsPane(Pane):
 def lines_text(lines: Sequence[str], wanted: str, source: str) -> Text:
     fitting = [line for line in lines if wanted.casefold() in line.casefold()]
     if not fitting:
-        return plain("No line matches." if wanted else f"The {source}'s log is empty.", DIM)
+        return plain(
+            "No line matches." if wanted else f"The {source}'s log is empty. It fills while a night or a job runs.", DIM
+        )
     text = Text()
     for line in fitting:
         lowered = line.casefold()

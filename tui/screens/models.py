@@ -21,7 +21,21 @@ from tui.screens.history import HistoryScreen
 from tui.widgets.panels import Detail, RecordTable
 from tui.widgets.signs import DECISIONS, decision_detail, figure_cell, finding_of, signed, weakest_family
 from tui.widgets.table_pane import PAGE, TablePane
-from tui.widgets.text import BAD, CARE, DIM, GOOD, STRONG, Row, Table, add_field, percent, plain, short, wilson
+from tui.widgets.text import (
+    BAD,
+    CARE,
+    DIM,
+    GOOD,
+    STRONG,
+    Row,
+    Table,
+    add_field,
+    percent,
+    plain,
+    short,
+    wilson,
+    with_keys,
+)
 from tui.widgets.view import ApiQuestion
 
 
@@ -60,7 +74,7 @@ def detail(view: CheckpointView, status: Status | None = None) -> Text:
         add_field(text, name.replace("_", " "), f"{value:.4g}")
     if status is not None and status.candidate_waits_for and status.aliases.get("candidate") == checkpoint.manifest:
         text.append("now  ", DIM)
-        text.append_text(plain(status.candidate_waits_for, CARE))
+        text.append_text(plain(with_keys(status.candidate_waits_for), CARE))
         text.append("\n")
     if view.decision is None:
         add_field(text, "decision", "none yet: a cycle evaluates its candidate and decides")
@@ -100,7 +114,7 @@ MODELS = Table(
         ("errors", 7),
         ("fresh", 7),
     ),
-    empty="No model yet: the first cycle makes one.",
+    empty="No model yet. Each night adds one, with the decision about it: `assay cycle start` begins a night.",
     row=row,
     detail=detail,
 )
@@ -138,7 +152,7 @@ class ModelsPane(TablePane):
         text = plain("newest first", DIM)
         candidate = status.aliases.get("candidate")
         if candidate is not None:
-            waits = status.candidate_waits_for or "is the candidate"
+            waits = with_keys(status.candidate_waits_for) or "is the candidate"
             text.append_text(plain(f"  {short(candidate)} {waits}", CARE))
         return text
 

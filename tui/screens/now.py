@@ -1,4 +1,5 @@
-"""The screen Now: running work, speed, machine load, queue, and the newest events."""
+"""The screen Now: running work, held-out success by night, what waits for a person, what is wrong, and the newest
+events. Machine and queue have boxes where there is room."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from tui.widgets.panels import Detail, PlainText
-from tui.widgets.progress import cycle_text
+from tui.widgets.night_curve import LEGEND, TITLE, night_curve
+from tui.widgets.panels import TALL, Detail, PlainText
+from tui.widgets.progress import cycle_text, duration
 from tui.widgets.text import (
     BAD,
     CARE,
@@ -27,20 +29,36 @@ from tui.widgets.text import (
     plain,
     short,
     size,
+    with_keys,
 )
 from tui.widgets.view import Answers, ApiQuestion, Pane
 
 if TYPE_CHECKING:  # loaded with the first answer
     from appliance.client import MachineView, Status
+    from appliance.client.nights import HeldOutNight
 
 BAR = 7
-CANDIDATE_LINES = 2
-"""Maximum lines for the candidate; more would leave no room for events on 24 lines."""
 MOST = 200
 """Number of events shown."""
 SCARCE = ("memory", "disk")
 """Resources without which work stops."""
 JOB_ORDER = ("running", "queued", "solved", "unsolved", "failed", "cancelled")
+NIGHTS = 60
+"""Nights read for the curve."""
+LOW_ROWS, HIGH_ROWS = 4, 9
+"""Lines of the curve's points on a short and on a tall terminal."""
+ANSWER_LINES = 2
+"""Maximum lines of an answer; more would leave no room for events on 24 lines."""
+MARGIN = 11
+"""Cells before an answer, taken by its name."""
+EDGE = 2
+"""Cells beside an event, taken by the scroll bar."""
+FULL = 0.95
+"""Share of memory or disk in use from which it is named as wrong."""
+ALARMS = ("failure", "warning")
+"""Kinds of events that report a fault."""
+REPEATED = ("step", "warm_start", "selftest", "watch", "sampling")
+"""Kinds of events that report progress; only the newest of a phase is listed."""
 
 
 class NowPane(Pane):
@@ -51,10 +69,18 @@ class NowPane(Pane):
         super().__init__(**given)  # type: ignore[arg-type]
         self._feed = EventFeed()
         self._events: Sequence[Numbered] = ()
+        self._nights: Sequence[HeldOutNight] | None = None
+        self._measured: tuple[str | None, ...] = ()
+        """Cycle, phase and decision of the status: the nights' success changes only with them."""
 
     def compose(self) -> ComposeResult:
         yield PlainText(id="cycle")
-        yield PlainText(id="now-candidate")
+        curve = PlainText(id="now-nights", classes="box")
+        curve.border_title, curve.border_subtitle = TITLE, LEGEND
+        yield curve
+        yield PlainText(id="now-waits", classes="answer")
+        yield PlainText(id="now-wrong", classes="answer")
+        yield PlainText(id="now-load", classes="answer")
         with Horizontal(id="now-boxes"):
             for name in ("work", "machine", "queue"):
                 box = PlainText(id=f"now-{name}", classes="box")
@@ -63,40 +89,113 @@ class NowPane(Pane):
         yield Detail(id="now-events")
 
     def questions(self) -> Mapping[str, ApiQuestion]:
-        return {
+        asked = {
             "events": ApiQuestion("events", self._feed.read),
             "machine": ApiQuestion("machine", lambda client, _: client.machine(), live=True, seconds=1.0),
         }
+        if self._measured:
+            key = ("held-out", *self._measured)
+            asked["nights"] = ApiQuestion(key, lambda client, _: client.held_out(NIGHTS), fixed=True)
+            asked["checks"] = ApiQuestion("checks", lambda client, _: client.open_validations(MOST), seconds=5.0)
+        return asked
 
     def show(self, status: Status, answers: Answers) -> None:
         self._events = answers.get("events", self._events)
-        cycle, candidate = self.query_one("#cycle", PlainText), self.query_one("#now-candidate", PlainText)
+        self._nights = answers.get("nights", self._nights)
+        self._measured = (
+            *((status.cycle.id, status.cycle.phase) if status.cycle is not None else ("", "")),
+            status.decision.id if status.decision is not None else None,
+        )
+        machine = answers.get("machine")
+        cycle = self.query_one("#cycle", PlainText)
         width = max(40, cycle.content_size.width or self.app.size.width - 2)
         cycle.show(cycle_text(status, self._events, width))
-        waits = candidate_text(status, width)
-        candidate.display = bool(waits)
-        candidate.show(waits)
+        rows = HIGH_ROWS if self.app.size.height >= TALL else LOW_ROWS
+        self.query_one("#now-nights", PlainText).show(night_curve(self._nights, width - 2, rows))
+        waits = waits_for_you(status, len(answers.get("checks", ())), read_only=self.host.read_only)
+        self.query_one("#now-waits", PlainText).show(
+            answer_text("for you", waits, "nothing waits for you", CARE, width)
+        )
+        wrong = wrong_now(status, machine, self._events)
+        self.query_one("#now-wrong", PlainText).show(answer_text("wrong", wrong, "nothing", BAD, width))
+        self.query_one("#now-load", PlainText).show(load_text(status, machine, width))
         self.query_one("#now-work", PlainText).show(work_text(status))
-        self.query_one("#now-machine", PlainText).show(machine_text(answers.get("machine")))
-        self.query_one("#now-queue", PlainText).show(queue_text(status, answers.get("machine")))
-        shown = events_with(self._events, self.filtered_by)[-MOST:]
+        self.query_one("#now-machine", PlainText).show(machine_text(machine))
+        self.query_one("#now-queue", PlainText).show(queue_text(status, machine))
+        shown = events_with(self._events, self.filtered_by)
         events = self.query_one("#now-events", Detail)
         filtered = f"  / {self.filtered_by}" if self.filtered_by else ""
         events.border_title = markup_safe(f"events, newest first, times in UTC{filtered}")
-        events.show_detail(events_text(shown[::-1], self.filtered_by), moved=False)
+        listed = shown[::-1] if self.filtered_by else without_repeats(shown[::-1])
+        room = 0 if self.app.size.height >= TALL else width - EDGE
+        events.show_detail(events_text(listed[:MOST], self.filtered_by, width=room), moved=False)
 
 
-def candidate_text(status: Status, width: int) -> Text:
-    """Returns the reason why the candidate waits, in at most two lines of `width` cells; empty without one."""
-    candidate = status.aliases.get("candidate")
-    if candidate is None or not status.candidate_waits_for:
-        return Text()
-    name = f"candidate {short(candidate)}  "
-    said = plain(status.candidate_waits_for).plain
-    lines = textwrap.wrap(f"{name}{said}", width, max_lines=CANDIDATE_LINES, placeholder=" …")
-    text = plain("\n".join(lines), CARE, lines=True)
-    text.stylize(DIM, 0, len("candidate "))
+def answer_text(name: str, answers: Sequence[str], none: str, style: str, width: int) -> Text:
+    """Lists answers to one question beside its name, in at most two lines of `width` cells; `none` without any."""
+    said = [plain(one).plain for one in answers]
+    parts = said if len(said) <= ANSWER_LINES else ["; ".join(said)]
+    each = ANSWER_LINES // max(1, len(parts))
+    lines = [
+        line
+        for part in parts or [none]
+        for line in textwrap.wrap(part, width - MARGIN, max_lines=each, placeholder=" …")
+    ]
+    text = Text(f"{name:<{MARGIN}}", DIM)
+    text.append(f"\n{' ' * MARGIN}".join(lines), style if said else DIM)
     return text
+
+
+def waits_for_you(status: Status, checks: int, *, read_only: bool = False) -> list[str]:
+    """Returns what waits for a person, each with the key to press, the most important first."""
+    found = []
+    if (candidate := status.aliases.get("candidate")) is not None and status.candidate_waits_for:
+        said = status.candidate_waits_for if read_only else with_keys(status.candidate_waits_for)
+        found.append(f"candidate {short(candidate)} {said}")
+    if checks:
+        found.append(f"7: {checks} check{' waits' if checks == 1 else 's wait'} for your validation")
+    if status.cycle is not None and status.cycle.state == "set_aside":
+        found.append(f"a parked night: `assay cycle resume {status.cycle.id}`")
+    if parked := status.jobs.get("set_aside", 0):
+        found.append(f"6: {parked} parked job{'' if parked == 1 else 's'}, `assay jobs resume`")
+    return [*found, *([status.nights] if status.nights else [])]
+
+
+def wrong_now(status: Status, machine: MachineView | None, events: Sequence[Numbered]) -> list[str]:
+    """Returns what is wrong now, the most severe first."""
+    cycle, worker = status.cycle, status.worker
+    found = [f"tampered with: {status.tampered}"] if status.tampered else []
+    if worker.state == "backing_off":
+        found.append(f"the worker failed {worker.failures} times: {worker.last_failure}")
+    if cycle is not None and cycle.state in ("failed", "set_aside"):
+        found.append(f"{cycle.id} {'failed' if cycle.state == 'failed' else 'is parked'}, see above")
+    found += [said for said in (worker.waits_for, status.cycles_wait_for) if said]
+    if machine is not None:
+        used = 1 - machine.memory_available / max(1, machine.memory_total)
+        filled = 1 - machine.disk_free / max(1, machine.disk_total)
+        found += [
+            f"{name} {100 * share:.0f} % full" for name, share in (("memory", used), ("disk", filled)) if share > FULL
+        ]
+    warnings = [one for _, one in events if one.kind in ALARMS and cycle is not None and one.created >= cycle.created]
+    if warnings:
+        more = f" and {len(warnings) - 1} more, 9 e lists them" if len(warnings) > 1 else ""
+        found.append(f"{warnings[-1].kind}: {warnings[-1].text}{more}")
+    return found
+
+
+def load_text(status: Status, machine: MachineView | None, width: int) -> Text:
+    """Sums up machine and queue in one line, for terminals too short for their boxes."""
+    parts = [f"{status.jobs.get('running', 0)} jobs running, {status.jobs.get('queued', 0)} queued"]
+    if machine is not None:
+        used = 1 - machine.memory_available / max(1, machine.memory_total)
+        busy = f"cpu {100 * machine.cpu:.0f} %" if machine.cpu is not None else f"load {machine.load:.1f}"
+        parts.append(busy)
+        parts += [
+            f"gpu {place} {100 * gpu.busy:.0f} %" for place, gpu in enumerate(machine.gpus) if gpu.busy is not None
+        ]
+        parts += [f"memory {100 * used:.0f} %", f"disk {whole_size(machine.disk_free)} left"]
+    text = Text(f"{'load':<{MARGIN}}", DIM)
+    return text.append_text(plain("  ".join(parts), limit=width - MARGIN))
 
 
 def work_text(status: Status) -> Text:
@@ -182,18 +281,36 @@ def events_with(events: Sequence[Numbered], wanted: str) -> list[Numbered]:
     return [one for one in events if wanted.casefold() in f"{one[1].kind} {one[1].text}".casefold()]
 
 
-def events_text(events: Sequence[Numbered], wanted: str = "") -> Text:
-    """Lists events of the daemon in the given order; `wanted` is the filter that they passed."""
+def without_repeats(events: Sequence[Numbered]) -> list[Numbered]:
+    """Drops reports of progress that a later one of the same phase replaces. Events come newest first."""
+    listed, known = [], set()
+    for numbered in events:
+        kind = numbered[1].kind
+        if kind in REPEATED:
+            if kind in known:
+                continue
+            known.add(kind)
+        elif kind in ("phase", "cycle"):
+            known.clear()
+        listed.append(numbered)
+    return listed
+
+
+def events_text(events: Sequence[Numbered], wanted: str = "", *, width: int = 0) -> Text:
+    """Lists events of the daemon in the given order; `wanted` is the filter that they passed. With `width` each takes
+    one line of as many cells."""
     if not events:
-        return plain("No event matches." if wanted else "No event yet.", DIM)
+        return plain(
+            "No event matches." if wanted else "No event yet: nights, jobs and decisions are listed here.", DIM
+        )
     text = Text()
     for _, event in events:
-        text.append_text(plain(f"{event.created[5:19].replace('T', ' ')}  ", DIM))
-        text.append_text(
-            plain(f"{event.kind:<11} ", CARE if event.kind in ("failure", "warning", "governance") else DIM)
-        )
-        text.append_text(plain(event.text, limit=400))
-        text.append("\n")
+        line = plain(f"{event.created[5:19].replace('T', ' ')}  ", DIM)
+        line.append_text(plain(f"{event.kind:<11} ", CARE if event.kind in (*ALARMS, "governance") else DIM))
+        line.append_text(plain(event.text, limit=400))
+        if width:
+            line.truncate(width, overflow="ellipsis")
+        text.append_text(line.append("\n"))
     return text
 
 
@@ -201,17 +318,6 @@ def whole_size(count: float) -> str:
     """Formats a number of bytes with a unit and without a fraction, for a narrow box."""
     number, unit = size(count).split()
     return f"{float(number):.0f} {unit}"
-
-
-def duration(seconds: float) -> str:
-    """Formats seconds as `42 s`, `12 min`, `3 h 20 min` or `4 days`."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 172_800:
-        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
-    return f"{seconds / 86_400:.0f} days"
 
 
 def _pair(text: Text, name: str, value: str) -> None:

@@ -48,7 +48,7 @@ class ValidationPane(TablePane):
     TABLE = Table(
         name="validations",
         columns=(("job", 8), ("kind", 8), ("state", 10), ("question", 44)),
-        empty="No check waits for validation.",
+        empty="No check waits for validation. That of a submitted job does until a person signs it: s submits a job.",
         row=row,
         detail=detail,
     )

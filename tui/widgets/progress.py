@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -13,6 +14,8 @@ if TYPE_CHECKING:  # loaded with the first answer
     from appliance.client import Cycle, Event, Status
 
 STOPPED = ("cancelled", "failed", "set_aside")
+AXIS = 30
+"""Room of a sparkline's axis, in cells: its first and last step, its lowest and highest value."""
 PHASES = ("prepare", "warm_start", "training", "evaluation", "decision")
 NONE_YET = "No cycle yet: `assay cycle start` begins one, or the schedule does."
 
@@ -75,7 +78,20 @@ def _how_far(events: Sequence[Event], width: int) -> Text:
     counted_as = "" if newest.kind == "step" else f"{newest.kind.replace('_', ' ')} "
     text.append_text(plain(f"  {counted_as}{done:.0f} of {steps:.0f}{'' if counted_as else ' steps'}"))
     text.append(f"  {100 * done / steps:.0f} %", DIM)
+    text.append(_left(counted, steps - done), DIM)
     return text
+
+
+def _left(counted: Sequence[Event], steps: float) -> str:
+    """Estimates the time for the steps to go from the times of those reported; empty before two of a kind."""
+    same = [event for event in counted if event.kind == counted[-1].kind]
+    try:
+        began, ended = (datetime.fromisoformat(event.created) for event in (same[0], same[-1]))
+        seconds = (ended - began).total_seconds()
+    except (ValueError, TypeError):  # a worker wrote the times
+        return ""
+    taken = same[-1].figures["step"] - same[0].figures["step"]
+    return f"  about {duration(seconds / taken * steps)} left" if taken > 0 and seconds > 0 and steps > 0 else ""
 
 
 def _spent(cycle: Cycle, width: int) -> Text:
@@ -100,11 +116,25 @@ def _figures(status: Status, events: Sequence[Event], width: int) -> Text:
         parts.append(f"{figures.get('tokens', 0.0) / seconds:,.0f} tokens/s")
         parts.append(f"{rate(figures.get('tool_calls', 0.0) / seconds)} calls/s")
     text = plain("   ".join(parts), limit=width)
-    successes = [event.figures["success"] for event in events if event.kind == "step" and "success" in event.figures]
-    room = min(60, width - len(text.plain) - 3)
-    if len(successes) > 1 and room >= 8:
-        text.append(f"   {sparkline(successes, room)}", GOOD)
+    steps = [event.figures for event in events if event.kind == "step" and {"step", "success"} <= event.figures.keys()]
+    shown = steps[-max(2, min(60, width - text.cell_len - AXIS)) :]
+    if len(shown) > 1 and width - text.cell_len - AXIS >= 8:
+        values = [figures["success"] for figures in shown]
+        text.append(f"   steps {shown[0]['step'] + 1:.0f}-{shown[-1]['step'] + 1:.0f} ", DIM)
+        text.append(sparkline(values, len(values)), GOOD)
+        text.append(f" {100 * min(values):.0f}-{100 * max(values):.0f} %", DIM)
     return text
+
+
+def duration(seconds: float) -> str:
+    """Formats seconds as `42 s`, `12 min`, `3 h 20 min` or `4 days`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 172_800:
+        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
+    return f"{seconds / 86_400:.0f} days"
 
 
 def rate(one_second: float) -> str:

@@ -37,12 +37,13 @@ def signed(sign: tuple[str, str]) -> Text:
 
 
 def decision_detail(decision: Decision) -> Text:
+    """Describes a decision; gates that did not pass come first."""
     text = Text()
     text.append("decision  ", DIM)
     text.append_text(signed(DECISIONS[decision.outcome]))
     text.append_text(plain(f"  {decision.reason}"))
     text.append("\n")
-    for finding in decision.findings:
+    for finding in sorted(decision.findings, key=lambda one: one.outcome is GateOutcome.PASSED):
         sign, style = GATES[finding.outcome]
         text.append(f"  {sign} ", style)
         figure, reason = figure_text(finding), finding.reason.removeprefix(f"{finding.gate.partition('/')[2]}: ")

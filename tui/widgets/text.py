@@ -56,14 +56,31 @@ def short(digest: str | None) -> str:
     return "-" if digest is None else digest[:8]
 
 
+KEYS = {
+    "waits for you: `assay model approve candidate`": "waits: a approves, r rejects, 5 shows why",
+    "`assay model show candidate`": "5",
+    "`assay model ls`": "5",
+    "`assay cycle watch`": "1",
+}
+"""Commands of the daemon's advice that a key of the screen replaces."""
+
+
+def with_keys(text: str) -> str:
+    """Replaces the commands in the daemon's advice by the screen's keys."""
+    for command, key in KEYS.items():
+        text = text.replace(command, key)
+    return text
+
+
 def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
 def sparkline(values: list[float], width: int) -> str:
-    """Draws the last `width` values from 0 to 1 as a line of blocks."""
-    shown = [min(max(value, 0.0), 1.0) for value in values[-width:]] if width > 0 else []
-    return "".join(_BLOCKS[min(int(value * len(_BLOCKS)), len(_BLOCKS) - 1)] for value in shown)
+    """Draws the last `width` values as a line of blocks, from the lowest to the highest of them."""
+    shown = values[-width:] if width > 0 else []
+    low, high = min(shown, default=0.0), max(shown, default=0.0)
+    return "".join(_BLOCKS[round((value - low) / ((high - low) or 1.0) * (len(_BLOCKS) - 1))] for value in shown)
 
 
 def clock(moment: str) -> str:

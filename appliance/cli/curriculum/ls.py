@@ -53,6 +53,7 @@ def _show(found: list[TasksetSummary]) -> None:
             )
             for one in found
         ],
+        narrow={"version": None, "world": None},
         empty="no taskset matches: list all with `assay curriculum ls`",
     )
     if foreign := ", ".join(one.name for one in found if one.foreign):

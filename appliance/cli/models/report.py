@@ -10,7 +10,6 @@ import typer
 from appliance.cli.shell.options import Limit, api_client
 from appliance.cli.show.printing import Output, for_people, prints, short, show_line, show_table
 from appliance.errors import UsageError
-from runtime.extra_packages import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +43,9 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="DIR", help="Write report.html, report.md and PNGs into that folder, which must have none."
+            "--out",
+            metavar="DIR",
+            help="Write report.html, report.md and SVG pictures into that folder, which must have none.",
         ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
@@ -97,7 +98,8 @@ def gather(api: ApiClient, cycle: str) -> NightReport:
     rollouts = _rollouts(api, cycle, {item.task for item in changed}) if changed else {}
     models = ("", "") if evaluation is None else (evaluation.champion.weights, evaluation.candidate.weights)
     examples = [_example(api, item, rollouts, *models) for item in changed]
-    return night_report(detail, api.curves(cycle).steps, examples, events_between(api, detail.cycle))
+    events = events_between(api, detail.cycle)
+    return night_report(detail, api.curves(cycle).steps, examples, events, api.held_out())
 
 
 def events_between(api: ApiClient, cycle: Cycle) -> list[Event]:
@@ -147,8 +149,8 @@ def _example(api: ApiClient, item: PairedItem, rollouts: Rollouts, champion: str
 
 
 def write_report(made: NightReport, folder: Path) -> list[Path]:
-    """Writes a report's page, Markdown and, with Pillow, pictures into a folder; returns the files. Raises UsageError
-    if a report is already there."""
+    """Writes a report's page, Markdown and pictures into a folder; returns the files. Raises UsageError if a report is
+    already there."""
     from appliance.reporting.as_page import as_page
     from appliance.reporting.as_text import as_markdown
     from appliance.reporting.drawing import report_pictures
@@ -169,16 +171,11 @@ def new_folder(folder: Path, *pages: Path) -> None:
 
 
 def write_pictures(pictures: dict[str, Picture], folder: Path) -> list[Path]:
-    """Writes pictures as PNG files by name, and returns the files. Without Pillow, reports that on standard error and
-    writes none."""
-    try:
-        import PIL  # noqa: F401
-    except ImportError:
-        typer.echo(f"no PNGs: Pillow is not installed ({install_command('plots')})", err=True)
-        return []
-    for name, picture in pictures.items():
-        picture.png(folder / f"{name}.png")
-    return [folder / f"{name}.png" for name in pictures]
+    """Writes pictures as SVG files by name, and returns the files."""
+    files = {folder / f"{name}.svg": picture.svg() for name, picture in pictures.items()}
+    for file, content in files.items():
+        file.write_text(content, encoding="utf-8")
+    return list(files)
 
 
 BLOCK, WIDTH = "█", 20
@@ -188,7 +185,7 @@ BLOCK, WIDTH = "█", 20
 def history(
     limit: Limit = 20,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write history.html and PNGs into that folder.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Write history.html and SVG pictures into that folder.")
     ] = None,
 ) -> Output[Sequence[PromotionView]]:
     """Show gains and losses of every promotion by taskset, over sealed questions that both models answered. "To the

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from appliance.cli.shell.live_line import columns_of
 from appliance.cli.shell.options import Seed, api_client, read_settings
 from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_table
 from appliance.text.printable import printable
 from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from appliance.client import ApiClient
     from appliance.config.configuration import Settings
@@ -192,7 +194,7 @@ def _where(settings: Settings, recipe: StagedRecipe) -> tuple[Shape, Hardware, L
 
 def _show_plan(recipe: StagedRecipe, settings: Settings) -> None:
     from appliance.cli.machine.plan import shape_named
-    from appliance.planning.training_recipes import COLUMNS, rows_of
+    from appliance.planning.training_recipes import rows_of
 
     name, _ = shape_named(settings, "")
     evaluation = recipe.stages[-1].recipe.evaluation
@@ -205,8 +207,21 @@ def _show_plan(recipe: StagedRecipe, settings: Settings) -> None:
         ]
     )
     show_line("")
-    show_table(COLUMNS, rows_of(recipe.stages, *_where(settings, recipe)), empty="no stage")
+    show_stages(rows_of(recipe.stages, *_where(settings, recipe)), columns_of(sys.stdout))
     show_line("")
     if settings.placement.learners == "cluster":
         show_line(f"{ELSEWHERE}, but the memory shown is this machine's: run `assay train --dry-run` there")
     show_line("A stage that collapses ends the training at its last good checkpoint. Nothing was started.")
+
+
+def show_stages(rows: Sequence[Sequence[object]], screen: int | None) -> None:
+    """Prints a line of a table for each stage, or on a terminal of `screen` columns too narrow for it a paragraph."""
+    from appliance.planning.training_recipes import COLUMNS
+
+    widths = [max(len(str(cell)) for cell in column) for column in zip(COLUMNS, *rows, strict=True)]
+    if screen is None or sum(widths) + 2 * (len(widths) - 1) <= screen:
+        show_table(COLUMNS, rows, empty="no stage")
+        return
+    for number, *cells in rows:
+        named = ", ".join(f"{name} {cell}" for name, cell in zip(COLUMNS[1:], cells, strict=True))
+        show_line(f"stage {number}: {named}", indent=4)

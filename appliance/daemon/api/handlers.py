@@ -141,6 +141,7 @@ def handlers(core: Core, next_cycle: Callable[[], str | None], stop: Callable[[]
         "resume_cycle": cycles.resume,
         "schedule": lambda limit: schedule_view(core, limit),
         "promotions": lambda limit: promotions(ledger, core.trust.policies.of, limit=limit),
+        "held_out": screen.held_out,
         "pause_schedule": pause_schedule,
         "resume_schedule": resume_schedule,
         "try_notices": lambda: NoticesTried(failed=core.notices.try_all(TRIAL)),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from appliance import __version__
 from appliance.client.messages import JobDetail
-from appliance.client.nights import ComingNight, ScheduleView
+from appliance.client.nights import ComingNight, HeldOutNight, ScheduleView
 from appliance.client.screen import AuditBefore, AuditLine, CycleCurves, MachineView, ModelLineage
 from appliance.client.status import Status
 from appliance.config.places import broker_socket
@@ -20,7 +20,7 @@ from appliance.daemon.contract import BrokenError, NotThereError, RequestError
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.service.supervisor import JOBS
 from appliance.daemon.views import ledger_views as views
-from appliance.daemon.views.cycle_views import candidate_wait, newest_figures, step_figures
+from appliance.daemon.views.cycle_views import candidate_wait, held_out_night, newest_figures, step_figures
 from appliance.daemon.views.ledger_views import checkpoint_views_of, cycle_named, job_named
 from appliance.daemon.views.machine_usage import MachineWatch
 from appliance.jobs.lifecycle import GAVE_WAY, waits_for
@@ -164,6 +164,8 @@ class ScreenViews:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._machine = MachineWatch(core.data, broker_socket(core.settings, core.data))
+        self._measured: dict[str, HeldOutNight | None] = {}
+        """Nights by evaluation, which never changes; the decision, which does, is left out."""
 
     def machine(self) -> MachineView:
         worker = self._core.supervisor.status.pid
@@ -173,6 +175,17 @@ class ScreenViews:
         """Returns a cycle's training curves. Raises NotThereError, AmbiguousPrefixError."""
         cycle = cycle_named(self._core.ledger, name)
         return CycleCurves(cycle=cycle.id, steps=step_figures(self._core.ledger, cycle))
+
+    def held_out(self, limit: int) -> list[HeldOutNight]:
+        """Returns held-out success by evaluated night, oldest first; each evaluation is read once."""
+        ledger, found = self._core.ledger, []
+        for name in ledger.in_force.keys("evaluations")[:limit]:
+            if name not in self._measured and (evaluation := ledger.evaluation(name)) is not None:
+                self._measured[name] = held_out_night(evaluation)
+            if (night := self._measured.get(name)) is not None:
+                newest = ledger.decisions(candidate=night.candidate, limit=1)
+                found.append(night.model_copy(update={"decision": newest[0].outcome if newest else None}))
+        return found[::-1]
 
     def lineage(self, name: str, limit: int) -> ModelLineage:
         """Returns a checkpoint and its ancestors. Raises NotThereError."""

@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from appliance.client.nights import HeldOutNight
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.promotion.evidence import CANARY, CANDIDATE, CHAMPION
 from appliance.records.cycles import Cycle
+from appliance.records.evaluations import Evaluation
+from appliance.reporting.night_report import family_changes
 from policies.contract.decision import Decision, DecisionOutcome, GateOutcome, hours_between
 from policies.gates import approval, evidence, freshness
 from policies.gates.evidence import asks_again
@@ -105,6 +108,27 @@ def _is_stale(newest: Decision, policy: Policy, now: str) -> bool:
     return found.figure + hours_between(newest.made_at, now) > policy.rules_of(freshness.GATE).max_age_hours
 
 
+def held_out_night(evaluation: Evaluation) -> HeldOutNight | None:
+    """Returns an evaluation's held-out success over all tasksets, without a decision; None if both models answered no
+    question."""
+    changes = family_changes(evaluation)
+    if not changes:
+        return None
+    whole = changes[0]
+    return HeldOutNight(
+        cycle=evaluation.cycle,
+        at=evaluation.created,
+        candidate=evaluation.candidate.weights,
+        champion=evaluation.champion.weights,
+        items=whole.items,
+        before=whole.before,
+        after=whole.after,
+        change=whole.change,
+        interval=whole.interval,
+        decision=None,
+    )
+
+
 MOST_EVENTS = 20_000
 PAGE = 1_000
 
@@ -141,6 +165,8 @@ def event_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[int, dict[str, flo
                 return found
             if event.kind == "step" and "step" in event.figures:
                 found[int(event.figures["step"])] = dict(event.figures)
+            elif event.kind == "watch" and "success" in event.figures:  # follows the event of its step
+                found.setdefault(int(event.figures["step"]), {})["held_out_success"] = event.figures["success"]
             after = number
         if len(page) < PAGE:
             break

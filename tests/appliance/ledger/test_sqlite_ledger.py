@@ -63,7 +63,7 @@ def test_everything_that_was_written_is_read_again_after_opening_anew(tmp_path: 
         assert ledger.job("job-1") == made.job()
         assert ledger.artifact("artifact-1") == made.artifact()
         assert ledger.artifacts() == [made.artifact()]
-        assert [event.text for _, event in ledger.events()] == ["training"]
+        assert [event.text for _, event in ledger.events()] == ["job-1 queued: find x with 7x+3=45", "training"]
 
 
 def test_what_is_not_there_is_none_or_nothing(ledger: SqliteLedger) -> None:
@@ -178,6 +178,19 @@ def test_updates_keep_a_cycle_and_a_job_in_their_place(ledger: SqliteLedger) -> 
     assert [cycle.id for cycle in ledger.cycles()] == ["b", "a"]
     assert ledger.cycle("a") == made.cycle("a", state=CycleState.DONE)
     assert [job.id for job in ledger.jobs()] == ["b", "a"]
+
+
+def test_an_event_says_when_a_job_reaches_a_state_and_why(ledger: SqliteLedger) -> None:
+    ledger.put_job(made.job())
+    for _ in range(3):  # a worker reports often
+        ledger.put_job(made.job(state=JobState.RUNNING))
+    for state in (JobState.UNSOLVED, JobState.CANCELLED):
+        ledger.put_job(made.job(state=state).model_copy(update={"reason": "16 attempts\nfailed" + 200 * "x"}))
+    assert [(event.kind, event.text) for _, event in ledger.events()] == [
+        ("job", "job-1 queued: find x with 7x+3=45"),
+        ("job", "job-1 running"),
+        ("job", "job-1 unsolved: 16 attempts failed" + 62 * "x"),
+    ]
 
 
 def test_the_next_job_is_the_most_urgent_that_has_not_ended_and_the_oldest_of_those(ledger: SqliteLedger) -> None:

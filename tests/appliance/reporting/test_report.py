@@ -7,17 +7,17 @@ import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any
+from xml.etree.ElementTree import fromstring
 
 import pytest
 from good_evidence import good_measurements
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
 from property_budget import FROM_STRANGERS
 
 from appliance.cli.models.report import events_between, newest, write_report
 from appliance.client.messages import CycleDetail, RolloutDetail, RolloutView, TurnText
-from appliance.client.nights import PromotionView, TasksetChange
+from appliance.client.nights import HeldOutNight, PromotionView, TasksetChange
 from appliance.daemon.governance.backtest import promotions
 from appliance.errors import UsageError
 from appliance.records.cycles import Cycle, CycleState, Event
@@ -27,6 +27,7 @@ from appliance.reporting.as_page import as_page, history_page
 from appliance.reporting.as_text import as_figures, as_markdown, as_text
 from appliance.reporting.drawing import Bar, Series, bars, curves, history_pictures, report_pictures
 from appliance.reporting.night_report import MOST_HAPPENED, ChangedTask, changed_items, night_report
+from appliance.text.html_page import _STYLE, table
 from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
 from policies.policy import load
 from runtime.sandbox import Usage
@@ -97,6 +98,23 @@ STEPS = tuple(
 )
 
 
+NIGHTS = tuple(
+    HeldOutNight(
+        cycle=f"night-{number}",
+        at=AT.replace("24", f"{23 + number}"),
+        candidate="b" * 64,
+        champion="a" * 64,
+        items=5,
+        before=2,
+        after=3,
+        change=20.0,
+        interval=(-37.0, 66.0),
+        decision=None,
+    )
+    for number in (0, 1, 2)
+)
+
+
 def spoken(passed: bool) -> RolloutDetail:
     outcome = Outcome.PASS if passed else Outcome.FAIL
     view = RolloutView(
@@ -112,6 +130,7 @@ def spoken(passed: bool) -> RolloutDetail:
         ended=RolloutEnd.ANSWERED,
         answer=HOSTILE,
         answers=1,
+        is_probe=False,
         calls=(),
         turns=1,
         tokens=3,
@@ -135,7 +154,8 @@ def report():
     )
     items = changed_items(EVALUATION)
     changed = [ChangedTask(one.task, one.family, one.gained, spoken(one.lost), spoken(one.gained)) for one in items]
-    return night_report(detail, STEPS, changed)
+    steps = [one | {"held_out_success": 0.25} for one in STEPS]
+    return night_report(detail, steps, changed, (), NIGHTS)
 
 
 def test_questions_that_were_lost_on_either_side_count_for_neither(report) -> None:
@@ -185,7 +205,7 @@ def test_the_page_refers_to_nothing_and_shows_hostile_text_as_text(report) -> No
     assert "\x1b" not in page
     assert "\u202e" not in page
     assert "&lt;script&gt;" in page
-    assert page.count("<svg") == 5
+    assert page.count("<svg") == 6
     assert ">tool errors</text>" in page  # longer, it would end at the picture's edge
     assert "the champion failed" in page
     assert not re.search(r"url\(|@import", page)
@@ -218,14 +238,46 @@ def test_the_decision_shown_is_the_newest_on_record_whatever_the_clock_said_then
     assert night_report(detail, ()).decision == held
 
 
-def test_pictures_become_files_that_can_be_read(report, tmp_path) -> None:
-    drawn = report_pictures(report)
-    assert list(drawn) == ["success", "entropy", "lengths", "time", "families"]
-    for name, picture in drawn.items():
-        picture.png(tmp_path / f"{name}.png")
-        with Image.open(tmp_path / f"{name}.png") as found:
-            assert found.size == (picture.width, picture.height)
-            assert len(found.getcolors(1 << 16) or []) > 2
+def test_a_report_needs_nothing_to_write_its_pictures(report, tmp_path) -> None:
+    written = [file.name for file in write_report(report, tmp_path / "out")]
+    drawn = [f"{name}.svg" for name in ("nights", "success", "entropy", "lengths", "time", "families")]
+    assert written == ["report.html", "report.md", *drawn]
+    for name in drawn:
+        assert fromstring((tmp_path / "out" / name).read_text()).tag.endswith("svg")
+        assert f"({name})" in (tmp_path / "out" / "report.md").read_text()
+
+
+def test_a_report_opens_with_short_sentences_and_says_if_the_candidate_is_better(report) -> None:
+    held = DECISION.model_copy(update={"outcome": DecisionOutcome.HOLD, "reason": "and more " * 90})
+    detail = CycleDetail(
+        cycle=CYCLE, rollouts={}, steps=(), checkpoints=(), evaluations=(EVALUATION,), decisions=(held,)
+    )
+    said = night_report(detail, ()).headline
+    assert re.fullmatch(
+        r"night-1 is done\. Not better: \+20\.0 points \[-\d+\.\d, \+\d+\.\d\] on 5 questions; wait\. Decision: hold\.",
+        said,
+    )
+    assert "wait" not in report.headline
+
+
+def test_held_out_success_by_night_ends_with_the_reports_own_night(report) -> None:
+    assert [one.cycle for one in report.nights] == ["night-0", "night-1"]
+    assert [one.cycle for one in as_figures(report).nights] == ["night-0", "night-1"]
+    for form in (as_text, as_markdown, as_page):
+        written = form(report).replace("\\", "")
+        assert "Success on held-out questions by night" in written
+        assert "candidate 60 % [23, 88]" in written
+        assert "+20.0 [-37.0, +66.0]" in written
+        assert "2026-11-25" not in written
+    assert report.curves["held-out success"][0] == (0.0, 0.25)
+    assert "0 to 0.4, last 0.4, steps 0 to 4" in as_text(report)
+
+
+def test_a_table_breaks_words_only_where_no_page_has_room() -> None:
+    page = table(["a", "b"], [["non_regression/divisors", "b" * 64]])
+    assert "<td>non_regression/divisors</td>" in page
+    assert f'<td class="long">{"b" * 64}</td>' in page
+    assert "anywhere" not in _STYLE.replace(".long{overflow-wrap:anywhere", "").partition("table{")[2]
 
 
 def test_a_cycle_without_steps_or_evaluation_has_a_report_too() -> None:

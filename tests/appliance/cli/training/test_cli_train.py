@@ -10,6 +10,7 @@ import pytest
 from home_commands import assay
 
 from appliance.cli.machine.plan import layout_of
+from appliance.cli.training.train import show_stages
 from appliance.config.configuration import ModelSettings, Settings
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.placement import VllmSettings
@@ -51,6 +52,18 @@ LARGE = Shape(
     positions=4096,
     file_bytes=400_000_000,
 )
+
+
+@pytest.mark.parametrize(("screen", "head"), [(None, "stage  name"), (200, "stage  name"), (80, "stage 1: name")])
+def test_the_plan_cuts_no_word_on_any_terminal(
+    screen: int | None, head: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = rows_of(read_recipe("seedling", Recipe()).stages, LARGE, Hardware(memory=32 * GIB, cores=2))
+    show_stages(rows, screen)
+    shown = capsys.readouterr().out
+    assert shown.startswith(head)
+    assert "…" not in shown
+    assert all(cell in shown for row in rows for cell in row)
 
 
 def test_the_plan_of_a_recipe_is_one_screen_and_the_same_as_json(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_each_date_has_its_night_over_a_restart_and_one_that_is_too_long_and_all
     assert names == {
         "report.html",
         "report.md",
-        *(f"{name}.png" for name in ("success", "entropy", "time", "families")),
+        *(f"{name}.svg" for name in ("nights", "success", "entropy", "time", "families")),
     }
     nights = json.loads(assay("schedule", "show", "--json").stdout)["nights"]
     assert ("2026-10-11", "done") in [(night["key"], night["state"]) for night in nights]
