@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from appliance.planning import Layout, Plan, Shape
 
 GIB = 1 << 30
+ADVISED = 0.9
+"""Share of the main memory that recommended settings use: the figures are estimates, and other programs need some."""
 
 
 class PlannedShape(FrozenModel):
@@ -151,11 +154,12 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
     layout = layout_of(settings, machine)
     sizes: dict[str, Any] = {"max_tokens": agent.max_tokens, "rows": agent.concurrent, "layout": layout}
     configured = planning.plan(shape, machine, recipe, **sizes, extra_tokens=items * agent.max_tokens)
+    advised = replace(machine, memory=int(ADVISED * machine.memory))
     rows = []
     for way in planning.ways(recipe, gpu=bool(machine.gpus)):
         # The smallest pass that can be: one conversation.
         least = planning.with_pass(way, agent.max_tokens)
-        best = planning.largest_pass(shape, machine, least, agent.max_tokens, agent.concurrent, layout)
+        best = planning.largest_pass(shape, advised, least, agent.max_tokens, agent.concurrent, layout)
         taken = planning.with_pass(way, min(best or agent.max_tokens, 1 << 14))
         found = planning.plan(shape, machine, taken, **sizes, extra_tokens=items * agent.max_tokens)
         phase, needed, _ = found.tightest
@@ -169,8 +173,8 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
                 phase=phase,
                 fewest_learners=planning.fewest_learners(shape, machine, least, **sizes),
                 pass_tokens=best,
-                context=planning.largest_context(shape, machine, least, agent.concurrent, layout),
-                rollouts_at_once=planning.largest_group(shape, machine, least, agent.max_tokens, layout),
+                context=planning.largest_context(shape, advised, least, agent.concurrent, layout),
+                rollouts_at_once=planning.largest_group(shape, advised, least, agent.max_tokens, layout),
                 engine_share=found.engine_share,
                 hours=found.hours,
                 micro_batch_tokens=taken.micro_batch_tokens,
