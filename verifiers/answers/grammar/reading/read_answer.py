@@ -154,19 +154,18 @@ def read_answer(
         return v.Scalar(n.Negation(n.Number(-number, inner)) if number < 0 else n.Number(number, inner))
     if isinstance(expected, v.Quantity) and inner[:1].isalpha():
         inner = digits_first(inner)
-    worded = _words(inner, upright, names, expected, labelled=LABELLED.search(text) is not None)
+    familiar = frozenset(_symbols(expected)) if expected is not None else frozenset()
+    worded = _words(inner, upright, names, familiar, expected, labelled=LABELLED.search(text) is not None)
     if worded is not None:
         if not named:
             raise GrammarError("an equals sign before words")
         return worded
-    familiar = frozenset(_symbols(expected)) if expected is not None and variables is None else frozenset()
-    nodes = [part for node in expressions(expected) for part in n.walk(node)] if expected is not None else []
     spelled = UNIT_NAMES - names if names else UNIT_NAMES
     if isinstance(expected, v.Quantity):
         spelled |= {atom for atom, _ in expected.unit}
     context = Context(
         names,
-        familiar,
+        familiar if variables is None else frozenset(),
         spelled,
         wants_unit=isinstance(expected, v.Quantity),
         nouns=expected is None,
@@ -174,15 +173,17 @@ def read_answer(
         letters=LETTERS if units else COMMON_UNITS,
         complex=complex_symbols,
     )
-    if "[" in inner and any(isinstance(node, n.FunctionCall) and node.function == "floor" for node in nodes):
+    if "[" in inner and any(isinstance(node, n.FunctionCall) and node.function == "floor" for node in _nodes(expected)):
         raise GrammarError("square brackets that may be the integer part: write \\lfloor")
+    euler = "e" in inner and EULER in _nodes(expected)
     listed = LISTED.search(text[-MAX_TRAILING:]) is not None
     found: v.Value | None = None
     first: GrammarError | None = None
     for commas in _commas(inner, expected):
         try:
-            digits = plain_digits(inner, commas, expected=_number(expected), ends=listed)
-            tokens = NOTATION.tokens(preprocessed(digits, expected), euler=EULER in nodes)
+            size = _number(expected) if "," in inner else None
+            digits = plain_digits(inner, commas, expected=size, ends=listed)
+            tokens = NOTATION.tokens(preprocessed(digits, expected), euler=euler)
             read = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
         except TooLargeError:
             raise
@@ -260,7 +261,13 @@ def _same_length(found: v.Value, expected: v.Listing) -> bool:
 
 
 def _words(
-    text: str, upright: bool, names: frozenset[str], expected: v.Value | None, *, labelled: bool
+    text: str,
+    upright: bool,
+    names: frozenset[str],
+    familiar: frozenset[str],
+    expected: v.Value | None,
+    *,
+    labelled: bool,
 ) -> v.Value | None:
     """Reads a text as words or a choice's label, if its form or the expected answer says so; else None. `labelled`: the
     text stood in upright letters, as labels do."""
@@ -282,8 +289,7 @@ def _words(
             return label
         if upright and re.fullmatch(r"[^\W\d_]{2,}", text) and text not in names:
             return folded(text)
-    known = names | (frozenset(_symbols(expected)) if expected is not None else frozenset())
-    return certain_words(text, known, clocks=not isinstance(expected, v.Ratio | v.Scalar))
+    return certain_words(text, names | familiar, clocks=not isinstance(expected, v.Ratio | v.Scalar))
 
 
 EVEN = n.Product((n.TWO, n.Symbol("k")))
@@ -319,6 +325,11 @@ def _hint(expected: v.Value | None) -> Hint:
             return _hint(first)
         case _:
             return Hint()
+
+
+def _nodes(value: v.Value | None) -> Iterator[n.Expression]:
+    for node in () if value is None else expressions(value):
+        yield from n.walk(node)
 
 
 def _symbols(value: v.Value) -> Iterator[str]:
