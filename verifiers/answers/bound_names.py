@@ -124,8 +124,6 @@ def _parameters(value: v.Value) -> dict[str, tuple[str, ...]]:
     """Returns each unknown with the parameter of solutions such as `x = pi/4 + k pi` or `x = 1 + t, y = 2t`; empty for
     other values."""
     sides = _solved_sides(value)
-    if not sides:
-        return {}
     used = symbols(*(right for _, right in sides)) - {unknown for unknown, _ in sides}
     if len(used) != 1:
         return {}

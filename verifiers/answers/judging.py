@@ -285,14 +285,11 @@ def _has_values(answer: Value, expected: Value, scalars: Scalars) -> bool:
 
 def unknown_symbols(answer: Value, expected: Value, variables: tuple[str, ...] | None) -> str:
     """Returns the reason why an answer's symbols are not allowed; empty if they are."""
-    used = free_symbols(answer)
-    if not used:
-        return ""
     allowed = free_symbols(expected) if variables is None else frozenset(variables)
     # Two numbers in brackets may be meant as an interval.
     ranges = is_set(expected) or (isinstance(expected, Tuple) and len(expected.items) == 2)
     own = only_symbol(answer) if isinstance(answer, Builder) or ranges else None
-    extra = used - allowed - {own or ""}
+    extra = free_symbols(answer) - allowed - {own or ""}
     # Other unknowns make a different equation, which the comparison reports.
     relations = isinstance(answer, RelationValue) and isinstance(expected, RelationValue) and variables is None
     if relations or not extra:

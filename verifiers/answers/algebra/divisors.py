@@ -93,7 +93,8 @@ def cancels_safely(
     """True if neither of two equal expressions has a value for fewer numbers than the other, up to exceptions: each
     divisor of only one is shown to vanish rarely, and no call with a smaller domain is cancelled. `points` returns
     sample values of the symbols."""
-    if first == second or not any(map(_may_lack_value, (*walk(first), *walk(second)))):
+    parts = (part for part in (*walk(first), *walk(second)) if isinstance(part, n.Quotient | n.Power | n.FunctionCall))
+    if first == second or not any(map(symbols, parts)):
         return True
     sides = ((first, second), (second, first))
     return all(
@@ -102,10 +103,6 @@ def cancels_safely(
         and not any(_is_cancelled(one, call, points()) for call in _only(_partial_calls(one), _partial_calls(other)))
         for one, other in sides
     )
-
-
-def _may_lack_value(node: n.Expression) -> bool:
-    return isinstance(node, n.Quotient | n.Power | n.FunctionCall) and bool(symbols(node))
 
 
 def _only(parts: Collection[n.Expression], others: Iterable[n.Expression]) -> list[n.Expression]:

@@ -90,9 +90,6 @@ def _zeta(of: n.Expression) -> n.Expression:
     return n.Product((n.Number(factor), n.Power(n.Constant("pi"), n.number(exponent))))
 
 
-BASIC = KNOWN - SHORTHANDS.keys() - CONJUGATES.keys()
-
-
 class NoConjugateError(Exception):
     """The complex conjugate of the expression is not known by construction."""
 
@@ -190,17 +187,6 @@ def _numbered(node: n.FunctionCall) -> n.FunctionCall:
             return n.FunctionCall(node.function, tuple(mapped(part, renamed) for part in node.arguments))
         case _:
             return node
-
-
-def is_basic(node: n.Expression) -> bool:
-    """True if an expression is made of numbers, symbols and functions that nothing here rewrites."""
-    for part in walk(node):
-        match part:
-            case n.FunctionCall(name) if name not in BASIC:
-                return False
-            case n.Constant("infinity"):
-                return False
-    return True
 
 
 def has_binder(node: n.Expression) -> bool:

@@ -19,7 +19,7 @@ from verifiers.answers.algebra.calculus import UnresolvedError, resolved
 from verifiers.answers.algebra.divisors import cancels_safely
 from verifiers.answers.algebra.equality import EqualityFinding, Truth, different, equal, undecided
 from verifiers.answers.algebra.intervals import DIGITS, OpenError, apart, as_fraction, certainly_unreal, enclosure
-from verifiers.answers.algebra.rewriting import OpaquePair, is_basic, opaque_as_symbols, plain
+from verifiers.answers.algebra.rewriting import OpaquePair, opaque_as_symbols, plain
 from verifiers.answers.algebra.sizes import differing_sizes
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
@@ -51,8 +51,6 @@ class Scalars:
         found = self._exactly(first, second)
         if found is not None:
             return found
-        if is_basic(first) and is_basic(second):
-            return self.if_safe(self._compare(first, second), OpaquePair(first, second))
         try:
             read = self.read(first), self.read(second)
         except UnresolvedError as error:
@@ -105,7 +103,7 @@ class Scalars:
     def read(self, node: n.Expression) -> n.Expression:
         """Evaluates an expression's sums, integrals and the like, and rewrites rarer functions by basic ones. Raises
         UnresolvedError if one cannot be evaluated, GrammarError if one has no value."""
-        return node if is_basic(node) else plain(resolved(node), real=self.domain != "complex")
+        return plain(resolved(node), real=self.domain != "complex")
 
     def sign(self, node: n.Expression) -> int | None:
         """Returns the sign of a constant, -1, 0 or 1. None if its sign is not proven, or it may not be real."""

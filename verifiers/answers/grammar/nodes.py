@@ -129,9 +129,7 @@ def walk(node: Expression) -> Iterator[Expression]:
     while waiting:
         part = waiting.pop()
         yield part
-        inside = CHILDREN.get(type(part))
-        if inside is not None:
-            waiting += inside(part)[::-1]
+        waiting += children(part)[::-1]
 
 
 NO_SYMBOLS: frozenset[str] = frozenset()
@@ -205,4 +203,4 @@ def replaced(node: Expression, old: Expression, new: Expression) -> Expression:
 
 def substitute(node: Expression, values: Mapping[str, Expression]) -> Expression:
     """Returns a copy of an expression with symbols replaced by values."""
-    return mapped(node, lambda part: values.get(part.name) if isinstance(part, Symbol) else None)
+    return mapped(node, lambda part: values.get(part.name) if isinstance(part, Symbol) else None) if values else node

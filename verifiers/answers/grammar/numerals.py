@@ -98,7 +98,7 @@ def plain_digits(text: str, commas: Commas, *, expected: Fraction | None = None,
     numbers: `1.234,5` unless one is expected, `5,0` for 5. `expected`: size of the number that is expected, if known;
     `ends`: a separator follows the text."""
     everywhere = commas == "decimal" and ";" in text
-    if commas == "decimal":
+    if commas == "decimal" and "," in text:
         text = RECURRING.sub(r"\1.", text)
     depth = int(text.startswith("{"))
     pieces, at = [], 0
