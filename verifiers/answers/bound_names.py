@@ -60,9 +60,11 @@ def _renamed_symbol(node: Expression, names: Mapping[str, str]) -> Expression | 
 def with_names_of(expected: v.Value, answer: v.Value) -> v.Value:
     """Renames the bound variables of an answer to those of the expected answer if both define the same function,
     sequence or family of solutions. Returns other answers unchanged."""
-    first, second = dict(_heads(answer)), dict(_heads(expected))
+    heads = dict(_heads(answer))
+    first = heads or _parameters(answer)
     if not first:
-        first, second = _parameters(answer), _parameters(expected)
+        return answer
+    second = dict(_heads(expected)) if heads else _parameters(expected)
     bound, wanted = set(first.values()), set(second.values())
     if first.keys() != second.keys() or len(bound) != 1 or len(wanted) != 1:
         return answer

@@ -66,6 +66,8 @@ def _is_word(foot: str) -> bool:
 def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Value, v.Value]:
     """Converts an answer and the expected one to the same kind of value where they may mean the same. Examples: `x = 5`
     and 5, `A = {1}` and {1}. Bound variables get the names of the expected answer. Others are returned unchanged."""
+    if isinstance(answer, v.Scalar) and isinstance(expected, v.Scalar):
+        return answer, expected
     answer = with_names_of(expected, answer)
     for one, other in ((answer, expected), (expected, answer)):
         if isinstance(one, v.Named) and isinstance(other, v.RelationValue):

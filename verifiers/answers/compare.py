@@ -114,6 +114,8 @@ class Comparer:
 
     def compare(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
         """Compares an answer of any kind with the expected one. Raises GrammarError if a part has no value."""
+        if isinstance(answer, v.Scalar) and isinstance(expected, v.Scalar):
+            return self._close(answer.of, expected.of)
         answer, expected = coerced(answer, expected, self.scalars)
         if isinstance(answer, v.Named) or isinstance(expected, v.Named):
             return self._both_named(answer, expected)

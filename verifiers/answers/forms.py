@@ -58,8 +58,8 @@ def refusal(answer: Value, expected: Value, form: Form, *, sums: bool = True, ne
 
 def unfinished(answer: Value, expected: Value, *, sums: bool = True, near: bool = False) -> str:
     """Returns the reason why an answer leaves work to be done, such as an unsolved equation, or an empty text."""
-    left = functions(answer) & BINDERS - functions(expected)
-    if left:
+    left = functions(answer) & BINDERS
+    if left and (left := left - functions(expected)):
         return f"not worked out: the {', '.join(sorted(left))} is left to be computed"
     if _bases(answer) != _bases(expected):
         return "not worked out: it is not in the base of the expected answer"
@@ -69,12 +69,12 @@ def unfinished(answer: Value, expected: Value, *, sums: bool = True, near: bool 
         return "not worked out: it is left to be solved"
     if not is_solved(expected):
         return ""
-    if isinstance(answer, Scalar) and isinstance(expected, Scalar) and symbols(answer.of) and not symbols(expected.of):
-        return "not worked out: the answer is a constant, and symbols are left in it"
-    constants = [node for node in expressions(answer) if not symbols(node)]
     wanted = [node for node in expressions(expected) if not symbols(node)]
     if not wanted:
         return ""
+    constants = [node for node in expressions(answer) if not symbols(node)]
+    if isinstance(answer, Scalar) and isinstance(expected, Scalar) and not constants:
+        return "not worked out: the answer is a constant, and symbols are left in it"
     if all(map(is_written, wanted)):
         # An angle may be in degrees or a multiple of pi.
         turned = isinstance(expected, Quantity) != isinstance(answer, Quantity) or (

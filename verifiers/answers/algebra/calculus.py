@@ -260,7 +260,7 @@ def _is_sampled(body: n.Expression) -> bool:
             enclosure(DIGITS[0]).value(substitute(body, point))
         except (GrammarError, OpenError):
             continue
-        return cancels_safely(body, n.ZERO, points)
+        return cancels_safely(body, n.ZERO, lambda: points)
     return False
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from verifiers.answers.algebra import normal
@@ -87,15 +87,20 @@ def _factors(node: n.Expression) -> Iterator[n.Expression]:
             yield node
 
 
-def cancels_safely(first: n.Expression, second: n.Expression, points: Sequence[Mapping[str, n.Expression]]) -> bool:
+def cancels_safely(
+    first: n.Expression, second: n.Expression, points: Callable[[], Iterable[Mapping[str, n.Expression]]]
+) -> bool:
     """True if neither of two equal expressions has a value for fewer numbers than the other, up to exceptions: each
-    divisor of only one is shown to vanish rarely, and no call with a smaller domain is cancelled. `points` are sample
-    values of the symbols."""
+    divisor of only one is shown to vanish rarely, and no call with a smaller domain is cancelled. `points` returns
+    sample values of the symbols."""
+    parts = (part for part in (*walk(first), *walk(second)) if isinstance(part, n.Quotient | n.Power | n.FunctionCall))
+    if first == second or not any(map(symbols, parts)):
+        return True
     sides = ((first, second), (second, first))
     return all(
-        all(_vanishes_rarely(part, points) for part in _only(nonzero_parts(one), nonzero_parts(other)))
+        all(_vanishes_rarely(part, points()) for part in _only(nonzero_parts(one), nonzero_parts(other)))
         and all(_is_nonzero(base) for base in {*_constant_bases(one)} - {*_constant_bases(other)})
-        and not any(_is_cancelled(one, call, points) for call in _only(_partial_calls(one), _partial_calls(other)))
+        and not any(_is_cancelled(one, call, points()) for call in _only(_partial_calls(one), _partial_calls(other)))
         for one, other in sides
     )
 

@@ -53,16 +53,13 @@ class Scalars:
             return found
         try:
             read = self.read(first), self.read(second)
-            if read != (first, second):
-                found = self._exactly(*read)
-                if found is not None:
-                    return found
-            first, second = read
         except UnresolvedError as error:
             if first == second:
                 return undecided(f"the same text, but it may have no value: {error}")
             return undecided(str(error))
-        pair = opaque_as_symbols(first, second)
+        if read != (first, second) and (found := self._exactly(*read)) is not None:
+            return found
+        pair = opaque_as_symbols(*read)
         found = self._compare(pair.first, pair.second)
         if (found.truth is Truth.DIFFERENT and not pair.certain) or not pair.alike:
             return undecided("it depends on unknown values of a function")
@@ -71,7 +68,7 @@ class Scalars:
     def if_safe(self, found: EqualityFinding, pair: OpaquePair) -> EqualityFinding:
         """Returns a finding, or that it is undecided if two equal expressions cancel what may be zero."""
         sides = pair.first, pair.second
-        if found.truth is Truth.EQUAL and not cancels_safely(*sides, self._samples(*sides)):
+        if found.truth is Truth.EQUAL and not cancels_safely(*sides, lambda: self._samples(*sides)):
             return undecided("what is cancelled may have no value: it may be a division by zero")
         return found
 
@@ -84,11 +81,11 @@ class Scalars:
         except UnresolvedError:
             return False
         node = opaque_as_symbols(node, node).first
-        return any(self._at_point(node, node, *at)[1] for at in itertools.product(self._samples(node), DIGITS))
+        return any(self._at_point(node, node, point, digits)[1] for point in self._samples(node) for digits in DIGITS)
 
-    def _samples(self, *nodes: n.Expression) -> list[dict[str, n.Expression]]:
-        whole = self.domain == "integer" or any(map(_counts, nodes))
-        return list(self.points(symbols(*nodes), whole=whole))
+    def _samples(self, *nodes: n.Expression) -> Iterator[dict[str, n.Expression]]:
+        names = symbols(*nodes)
+        return self.points(names, whole=bool(names) and (self.domain == "integer" or any(map(_counts, nodes))))
 
     def _exactly(self, first: n.Expression, second: n.Expression) -> EqualityFinding | None:
         """Compares two rational numbers exactly, even huge ones. Returns None if an expression is not a rational
@@ -148,11 +145,9 @@ class Scalars:
     # -- what is behind `compare`
 
     def _compare(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
-        names = symbols(first, second)
         defined, aside = False, None
-        points = self._samples(first, second)
         for digits in DIGITS:
-            for point in points:
+            for point in self._samples(first, second):
                 differ, both, unreal = self._at_point(first, second, point, digits)
                 if differ and unreal and self._are_real(first, second):
                     # Neither value is real here: not a difference if both are real elsewhere.
@@ -171,7 +166,7 @@ class Scalars:
             return different("their values differ", {name: shown(value) for name, value in aside.items()})
         if not defined:
             return undecided("no point was found at which both certainly have a value")
-        if not names and self._close(first, second) and normal.same_turn(first, second):
+        if not symbols(first, second) and self._close(first, second) and normal.same_turn(first, second):
             return equal("they differ by a multiple of 2 pi, and by less than 1")
         if not self.prove:
             return undecided("no proof was attempted")
@@ -222,11 +217,11 @@ class Scalars:
         if not names:
             yield {}
             return
-        draw = random.Random(self.seed)
         ordered = sorted(names)
         if whole:
             for start in (3, 5, 2, 8):
                 yield {name: number(start + 2 * index) for index, name in enumerate(ordered)}
+            draw = random.Random(self.seed)
             for _ in range(RANDOM_POINTS):
                 yield {name: number(draw.randrange(1, 30)) for name in ordered}
             return
@@ -237,6 +232,7 @@ class Scalars:
         if self.domain == "real" and len(names) > 1:
             # All negative: exposes wrong rules for products of roots and sums of logarithms.
             yield {name: n.Number(Fraction(-7 - 3 * index, 4)) for index, name in enumerate(ordered)}
+        draw = random.Random(self.seed)
         for _ in range(RANDOM_POINTS):
             yield {name: self._random(draw) for name in ordered}
 
@@ -253,31 +249,27 @@ class Scalars:
     ) -> tuple[bool, bool, bool]:
         """Evaluates two expressions at a point. Returns three flags: certainly different; both certainly have a value;
         both certainly not real. Raises GrammarError for constants without value."""
+        known = {name: value.value for name, value in point.items() if isinstance(value, n.Number)}
+        others = {name: value for name, value in point.items() if name not in known}
+        sides = [substitute(node, others) for node in ((first,) if first == second else (first, second))]
+        try:
+            exact = [rational(side, known) for side in sides]
+        except GrammarError:
+            exact = [None]
+        if None not in exact:
+            return exact[0] != exact[-1], True, False
         held = enclosure(digits)
         values: list[Any] = []
-        filled = [_filled(node, point) for node in (first, second)]
-        try:
-            left, right = (rational(*part) for part in filled)
-        except GrammarError:
-            left = right = None
-        if left is not None and right is not None:
-            return left != right, True, False
-        for part in filled:
+        for side in sides:
             try:
-                values.append(held.value(*part))
+                values.append(held.value(side, known))
             except OpenError:
                 return False, False, False
             except GrammarError as error:
                 if not point and not isinstance(error, TooLargeError):
                     raise
                 return False, False, False
-        return apart(values[0], values[1]), True, all(map(certainly_unreal, values))
-
-
-def _filled(node: n.Expression, point: Mapping[str, n.Expression]) -> tuple[n.Expression, dict[str, Fraction]]:
-    known = {name: value.value for name, value in point.items() if isinstance(value, n.Number)}
-    others = {name: value for name, value in point.items() if name not in known}
-    return substitute(node, others) if others else node, known
+        return apart(values[0], values[-1]), True, all(map(certainly_unreal, values))
 
 
 def shown(value: n.Expression) -> str:

@@ -110,11 +110,11 @@ Condition = ComparisonNode | Not | And | Or
 
 CHILDREN: dict[type, Callable[[Any], tuple[Expression, ...]]] = {
     Negation: lambda node: (node.of,),
-    Sum: lambda node: node.terms,
-    Product: lambda node: node.factors,
-    Quotient: lambda node: (node.numerator, node.denominator),
-    Power: lambda node: (node.base, node.exponent),
-    FunctionCall: lambda node: node.arguments,
+    Sum: operator.attrgetter("terms"),
+    Product: operator.attrgetter("factors"),
+    Quotient: operator.attrgetter("numerator", "denominator"),
+    Power: operator.attrgetter("base", "exponent"),
+    FunctionCall: operator.attrgetter("arguments"),
 }
 
 
@@ -125,9 +125,11 @@ def children(node: Expression) -> tuple[Expression, ...]:
 
 def walk(node: Expression) -> Iterator[Expression]:
     """Yields an expression and all its subexpressions, each before its parts."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting += children(part)[::-1]
 
 
 NO_SYMBOLS: frozenset[str] = frozenset()
@@ -144,18 +146,19 @@ def with_index(name: str, index: str, new: str) -> str:
 def symbols(*nodes: Expression) -> frozenset[str]:
     """Returns all free symbols of expressions: not those bound by an integral, a sum, a product or a limit. A sequence
     with a bound index is free, as `a_#`."""
-    return NO_SYMBOLS.union(*map(_symbols, nodes))
-
-
-def _symbols(node: Expression) -> frozenset[str]:
-    match node:
-        case Symbol(name):
-            return frozenset({name})
-        case FunctionCall(function, (body, Symbol(bound), *rest)) if function in BINDERS:
-            inside = _symbols(body) - {bound}
-            return frozenset(with_index(name, bound, "#") for name in inside) | symbols(*rest)
-        case _:
-            return NO_SYMBOLS.union(*map(_symbols, children(node)))
+    found: set[str] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case Symbol(name):
+                found.add(name)
+            case FunctionCall(function, (body, Symbol(bound), *rest)) if function in BINDERS:
+                found.update(with_index(name, bound, "#") for name in symbols(body) - {bound})
+                waiting += rest
+            case _:
+                waiting += children(node)
+    return frozenset(found)
 
 
 def comparisons(condition: Condition) -> Iterator[ComparisonNode]:
@@ -189,7 +192,8 @@ def mapped(node: Expression, change: Callable[[Expression], Expression | None]) 
     if changed is not None:
         return changed
     inside = children(node)
-    return with_children(node, tuple(mapped(part, change) for part in inside)) if inside else node
+    parts = tuple([mapped(part, change) for part in inside])
+    return node if all(map(operator.is_, parts, inside)) else with_children(node, parts)
 
 
 def replaced(node: Expression, old: Expression, new: Expression) -> Expression:
@@ -199,4 +203,4 @@ def replaced(node: Expression, old: Expression, new: Expression) -> Expression:
 
 def substitute(node: Expression, values: Mapping[str, Expression]) -> Expression:
     """Returns a copy of an expression with symbols replaced by values."""
-    return mapped(node, lambda part: values.get(part.name) if isinstance(part, Symbol) else None)
+    return mapped(node, lambda part: values.get(part.name) if isinstance(part, Symbol) else None) if values else node

@@ -54,6 +54,7 @@ TAKES_DIGITS = re.compile(r"(?:\\(?:[cdt]?frac|sqrt|binom)|[_^])\s*$")
 RECURRING = re.compile(r"(?<![\w.,'^])([0-9]+),(?=\\(?:overline|bar|dot)\b|\([0-9]+\))")
 SPACED = re.compile(r"(?<=[0-9]),\s+(?=[0-9]{3}(?![0-9]))")
 BEFORE_I = re.compile(r"(?<![0-9])([0-9]+)/([0-9]+)\s*i(?![A-Za-z(])")
+DOUBTFUL = re.compile(r"[0-9](?:[.,'~·⋅\s\\{]|/[0-9]+\s*i)")
 DOT_PRODUCT = re.compile(r"(?<=[0-9])\s*(?:·|⋅|\\cdot)\s*(?=[0-9])")
 
 
@@ -97,7 +98,7 @@ def plain_digits(text: str, commas: Commas, *, expected: Fraction | None = None,
     numbers: `1.234,5` unless one is expected, `5,0` for 5. `expected`: size of the number that is expected, if known;
     `ends`: a separator follows the text."""
     everywhere = commas == "decimal" and ";" in text
-    if commas == "decimal":
+    if commas == "decimal" and "," in text:
         text = RECURRING.sub(r"\1.", text)
     depth = int(text.startswith("{"))
     pieces, at = [], 0
@@ -152,7 +153,7 @@ def other_readings(text: str, *, points: bool = True) -> Iterator[str]:
     decimal separator, commas within brackets or before a blank as groups, commas as separators, a raised dot as a
     point, `1/2i` as 1/(2i). `points`: also if only points are in doubt."""
     seen = {text}
-    if not points and "," not in text:
+    if not (DOUBTFUL.search(text) if points else "," in text):
         return
     for candidate in (
         _converted(text, "comma"),

@@ -114,10 +114,10 @@ def preprocessed(text: str, expected: Value | None) -> str:
         text = DIAGONAL.sub(_diagonal, text)
     if isinstance(expected, Scalar) and "angle" in text:
         text = POLAR.sub(r"\1\\operatorname{cis}(\2)", text)
-    text = ALL.sub("", text)
+    text = ALL.sub("", text) if "all" in text else text
     if "integer" in text or "\\in" in text or "for" in text:
         text = _declared(text)
-    text = UPRIGHT_DIGITS.sub(r"\1\2", text)
+    text = UPRIGHT_DIGITS.sub(r"\1\2", text) if "_" in text else text
     return "0" + text if HEXADECIMAL.fullmatch(text) else text
 
 

@@ -108,6 +108,7 @@ class Reader:
         r"""Number of `\pm` read."""
         self.called = ""
         """Letter that the text defines as a function."""
+        self.last_factor: n.Expression = n.ZERO
         self.item_depth = 0
         """Depth of the current value: units may follow at this depth, not within its brackets and fractions."""
         self.item_start = 0
@@ -263,6 +264,7 @@ class Reader:
             self.language.beside(self, factors)
         if self.has_vectors and sum(map(vectors, factors)) > 1 < len(factors):
             raise self.error("vectors or matrices side by side: their order counts")
+        self.last_factor = factors[-1]
         return product_of(factors), len(factors)
 
     def starts_factor(self) -> bool:

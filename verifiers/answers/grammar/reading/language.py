@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import TooLargeError
 from verifiers.answers.grammar.nodes import Constant, Expression, FunctionCall, Negation, Symbol
 from verifiers.answers.grammar.reader import Language, Reader
@@ -64,7 +65,8 @@ def repeated(reader: Reader) -> Expression:
     reader.expect("}")
     reader.expect("^")
     high = _bound(reader)
-    return FunctionCall(name, (reader.nested(reader.term), index, low, high))
+    finite = INFINITE not in (low, high)
+    return FunctionCall(name, (_body(reader, index, linear=name == "sum", finite=finite), index, low, high))
 
 
 def limit(reader: Reader) -> Expression:
@@ -74,7 +76,20 @@ def limit(reader: Reader) -> Expression:
     reader.expect("\\to")
     point = _point(reader)
     reader.expect("}")
-    return FunctionCall("limit", (reader.nested(reader.term), variable, point))
+    return FunctionCall("limit", (_body(reader, variable, linear=True, finite=False), variable, point))
+
+
+def _body(reader: Reader, bound: Symbol, *, linear: bool, finite: bool) -> Expression:
+    r"""Reads the term after a sum, product or limit. Raises GrammarError if its last factor lacks the bound symbol and
+    gives another value behind the whole: the 2 of `\prod_{k=1}^3 k \cdot 2`. In what is `linear` only a factor does
+    that may be zero, and in what is `finite`, too, none."""
+    body, last = reader.nested(reader.term), reader.last_factor
+    bare = last is not body and n.symbols(FunctionCall("sum", (last, bound))) == n.symbols(last)
+    parts = () if n.symbols(last) else n.walk(last)
+    may_be_zero = any(part == n.ZERO or isinstance(part, n.Sum | FunctionCall) for part in parts)
+    if bare and not (linear and (finite or not may_be_zero)):
+        raise reader.error("a last factor that may belong to a sum, product or limit, or not: add brackets")
+    return body
 
 
 def _bound_symbol(reader: Reader, missing: str) -> Symbol:

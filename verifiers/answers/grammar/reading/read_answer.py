@@ -24,7 +24,7 @@ Choices between two usual readings of a text:
   k\Omega` has one, `\mu mg` none. `\Gamma(x)` is the gamma function, `mg(1-x)` a product. `2(1,3)` is (2, 6).
 - `(n+1)2^{n-1}` and `n2^n` are products, `a2^3` is refused.
 - `3/4 x`, with a blank, is three quarters of x. `1/2x`, `x/2y`, `\sin x (x+1)`, `\sin x/2`, `6 7`, `2x2`, `12,05`
-  and `5 J/kg K` are refused. Natural numbers begin with 1.
+  `5 J/kg K` and `\prod_{k=1}^3 k \cdot 2` are refused. Natural numbers begin with 1.
 
 An expected answer only settles such choices; it never changes what is written.
 
@@ -154,19 +154,18 @@ def read_answer(
         return v.Scalar(n.Negation(n.Number(-number, inner)) if number < 0 else n.Number(number, inner))
     if isinstance(expected, v.Quantity) and inner[:1].isalpha():
         inner = digits_first(inner)
-    worded = _words(inner, upright, names, expected, labelled=LABELLED.search(text) is not None)
+    familiar = frozenset(_symbols(expected)) if expected is not None else frozenset()
+    worded = _words(inner, upright, names, names | familiar, expected, labelled=LABELLED.search(text) is not None)
     if worded is not None:
         if not named:
             raise GrammarError("an equals sign before words")
         return worded
-    familiar = frozenset(_symbols(expected)) if expected is not None and variables is None else frozenset()
-    nodes = [part for node in expressions(expected) for part in n.walk(node)] if expected is not None else []
     spelled = UNIT_NAMES - names if names else UNIT_NAMES
     if isinstance(expected, v.Quantity):
         spelled |= {atom for atom, _ in expected.unit}
     context = Context(
         names,
-        familiar,
+        familiar if variables is None else frozenset(),
         spelled,
         wants_unit=isinstance(expected, v.Quantity),
         nouns=expected is None,
@@ -174,6 +173,8 @@ def read_answer(
         letters=LETTERS if units else COMMON_UNITS,
         complex=complex_symbols,
     )
+    settled = expressions(expected) if expected is not None and ("[" in inner or "e" in inner) else ()
+    nodes = [part for node in settled for part in n.walk(node)]
     if "[" in inner and any(isinstance(node, n.FunctionCall) and node.function == "floor" for node in nodes):
         raise GrammarError("square brackets that may be the integer part: write \\lfloor")
     listed = LISTED.search(text[-MAX_TRAILING:]) is not None
@@ -181,7 +182,8 @@ def read_answer(
     first: GrammarError | None = None
     for commas in _commas(inner, expected):
         try:
-            digits = plain_digits(inner, commas, expected=_number(expected), ends=listed)
+            size = _number(expected) if "," in inner else None
+            digits = plain_digits(inner, commas, expected=size, ends=listed)
             tokens = NOTATION.tokens(preprocessed(digits, expected), euler=EULER in nodes)
             read = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
         except TooLargeError:
@@ -260,7 +262,7 @@ def _same_length(found: v.Value, expected: v.Listing) -> bool:
 
 
 def _words(
-    text: str, upright: bool, names: frozenset[str], expected: v.Value | None, *, labelled: bool
+    text: str, upright: bool, names: frozenset[str], known: frozenset[str], expected: v.Value | None, *, labelled: bool
 ) -> v.Value | None:
     """Reads a text as words or a choice's label, if its form or the expected answer says so; else None. `labelled`: the
     text stood in upright letters, as labels do."""
@@ -282,7 +284,6 @@ def _words(
             return label
         if upright and re.fullmatch(r"[^\W\d_]{2,}", text) and text not in names:
             return folded(text)
-    known = names | (frozenset(_symbols(expected)) if expected is not None else frozenset())
     return certain_words(text, known, clocks=not isinstance(expected, v.Ratio | v.Scalar))
 
 
