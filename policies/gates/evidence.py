@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from common.counting import counted
 from policies.contract.decision import GateFinding, GateOutcome
 from policies.contract.evidence import Evidence, PairCounts, all_nights, pairs
 from policies.contract.rules import Section
@@ -44,8 +45,8 @@ def judge(evidence: Evidence, rules: EvidenceRules, context: GateContext) -> Gat
     log, enough = log_odds(counts.gained, counts.lost), needed(rules.alpha, rules.candidates)
     seen = GateFigure("evidence", odds(log), odds(enough), "to 1")
     figures = (
-        f"{_odds_text(log)} to 1 against 'no better' after {nights} {_plural('night', nights)}; "
-        f"{_odds_text(enough)} to 1 is required"
+        f"evidence that the candidate is better: {_odds_text(log)} to 1 after {counted(nights, 'night')}; "
+        f"required: {_odds_text(enough)} to 1"
     )
     if evidence.budget is None:
         return seen.undecided(
@@ -53,7 +54,10 @@ def judge(evidence: Evidence, rules: EvidenceRules, context: GateContext) -> Gat
             "an evaluation with a known place in its quarter: evaluate the candidate again",
         )
     left = max(0, rules.candidates - evidence.budget.before)
-    figures += f" ({rules.alpha:g} shared by {rules.candidates}; {left} of {evidence.budget.quarter} are left)"
+    figures += (
+        f" (a false promotion has at most {100 * rules.alpha:g} % in a quarter, shared by {rules.candidates} "
+        f"candidates; {left} left in {evidence.budget.quarter})"
+    )
     if odds_outcome(counts, evidence.budget.before, rules) is PASSED:
         return seen.passed(figures)
     if left == 0:
@@ -61,8 +65,8 @@ def judge(evidence: Evidence, rules: EvidenceRules, context: GateContext) -> Gat
         return seen.undecided(f"{figures}: the quarter's budget is spent", advice)
     to_go = nights_to_go(counts, nights, context.gates[improvement.GATE], rules)
     if to_go is None:
-        return seen.undecided(figures, f"a larger gain: at this one not even {FARTHEST} more nights would suffice")
-    return seen.undecided(figures, f"about {to_go} more {_plural('night', to_go)} of fresh questions at this gain")
+        return seen.undecided(figures, f"a larger gain: {FARTHEST} more nights like these would not suffice")
+    return seen.undecided(figures, f"about {counted(to_go, 'more night')} of fresh questions at this gain")
 
 
 def odds_outcome(counts: PairCounts, before: int, rules: EvidenceRules) -> GateOutcome:
@@ -112,12 +116,8 @@ def odds(log: float) -> float:
 
 def _odds_text(log: float) -> str:
     if log > math.log(1e6):
-        return f"10^{log / math.log(10):.0f}"
+        return "over 1,000,000"
     return f"{odds(log):.0f}" if log > math.log(10) else f"{odds(log):.2g}"
-
-
-def _plural(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"
 
 
 GATE = Gate(

@@ -142,7 +142,7 @@ def test_the_budget_runs_out_and_is_never_overdrawn() -> None:
 
 
 def test_a_candidate_without_a_gain_is_told_that_more_nights_do_not_help() -> None:
-    assert "not even 60 more nights" in so_far(evidence(night(80, 80, 640))).would_change
+    assert "60 more nights like these would not suffice" in so_far(evidence(night(80, 80, 640))).would_change
     assert nights_to_go(PairCounts(items=800, gained=80, lost=80), 1, RULES.improvement, RULES.evidence) is None
 
 
