@@ -199,6 +199,11 @@ def kind_of_columns(columns: Mapping[str, Any]) -> str:
     answer = final_answer(columns)
     if answer not in _OPERATORS and all(unicodedata.category(character) in _SEPARATORS for character in answer):
         raise RowError(f"its final answer is only punctuation ({answer[:40]!a}); add it with --kind exact if meant")
+    return kind_of_answer(answer)
+
+
+def kind_of_answer(answer: str) -> Literal["answer", "exact"]:
+    """Returns how an expected answer is compared: as mathematics, or letter by letter if it is a name or a text."""
     return "answer" if _MATHEMATICS.search(answer) and not _NAMED_BY_NUMBERS.fullmatch(answer) else "exact"
 
 

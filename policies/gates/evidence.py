@@ -55,8 +55,8 @@ def judge(evidence: Evidence, rules: EvidenceRules, context: GateContext) -> Gat
         )
     left = max(0, rules.candidates - evidence.budget.before)
     figures += (
-        f" (a false promotion has at most {100 * rules.alpha:g} % in a quarter, shared by {rules.candidates} "
-        f"candidates; {left} left in {evidence.budget.quarter})"
+        f" (false promotions: at most {100 * rules.alpha:g} % of quarters, a chance that {rules.candidates} candidates "
+        f"share; {left} of them are left in {evidence.budget.quarter})"
     )
     if odds_outcome(counts, evidence.budget.before, rules) is PASSED:
         return seen.passed(figures)

@@ -115,7 +115,7 @@ def test_nights_add_up_and_say_how_many_more_are_needed() -> None:
     first = so_far(evidence(night(96, 64, 640, "one")))
     assert first.outcome is GateOutcome.UNDECIDED
     assert "after 1 night" in first.reason
-    assert "90 of 2026-Q1 are left" in first.reason
+    assert "90 of them are left in 2026-Q1" in first.reason
     assert first.would_change == "about 2 more nights of fresh questions at this gain"
     third = so_far(evidence(*(night(96, 64, 640, name) for name in ("one", "two", "three"))))
     assert third.outcome is GateOutcome.PASSED
