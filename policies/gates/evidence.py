@@ -30,7 +30,7 @@ class EvidenceRules(Section):
     """Rules of the error budget that all candidates and nights of a quarter share."""
 
     alpha: float = Field(gt=0, le=0.2)
-    """Largest chance that a quarter promotes any candidate that is no better."""
+    """Largest chance that a quarter promotes a candidate without a real gain."""
     candidates: int = Field(ge=1, le=1000)
     """Number of candidates that share alpha, and the most that a quarter can promote."""
     nights: int = Field(ge=1, le=90)
@@ -124,5 +124,5 @@ GATE = Gate(
     "evidence",
     EvidenceRules,
     judge,
-    never_missing="without it many nights together could promote a model that is no better",
+    never_missing="without it many nights together could promote a model without a real gain",
 )

@@ -180,6 +180,8 @@ def accept(
     """Accept the log as it is, after you moved the data folder or restored an old copy. Stop the daemon first.
 
     Entries that are missing at its end may be revocations or rejections: their number must be given.
+
+    Example: assay audit accept --forget 2
     """
     from appliance.cli.audit.renew import accept as accept_log
 

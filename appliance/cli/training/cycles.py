@@ -135,22 +135,22 @@ def show(cycle: CycleOrNewest = None) -> Output[CycleDocument]:
     Example: assay cycle show --json
     """
     api = api_client()
-    found, newer = (api.cycle(cycle), ()) if cycle else _newest_with_work(api)
+    found, newer = (api.cycle(cycle), []) if cycle else _newest_with_work(api)
     tasksets = outcomes_of(found.cycle, api.pass_counts(found.cycle.id), found.evaluations)
     document = CycleDocument(**dict(found), tasksets=tuple(tasksets))
     return Output(document, lambda: _show(document, newer))
 
 
-def _newest_with_work(api: ApiClient) -> tuple[CycleDetail, tuple[Cycle, ...]]:
+def _newest_with_work(api: ApiClient) -> tuple[CycleDetail, list[Cycle]]:
     """Returns the newest cycle with an attempt, step or decision, and the newer ones without; else the newest."""
     newest = api.cycle(_newest(api))
-    found, newer = newest, []
+    newer: list[Cycle] = []
     for one in api.cycles(SEARCHED):
         found = api.cycle(one.id)
         if found.rollouts or found.steps or found.evaluations or found.decisions:
-            return found, tuple(newer)
+            return found, newer
         newer.append(one)
-    return newest, ()
+    return newest, []
 
 
 def _show(found: CycleDocument, newer: Sequence[Cycle]) -> None:
