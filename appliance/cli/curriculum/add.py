@@ -277,8 +277,8 @@ def _show_added(added: AddedRows, kept: Sequence[OwnRow], use: Sequence[str], *,
     if kept:
         show_line("accepted, as read:")
     for row in kept[:SHOWN_ACCEPTED]:
-        answer = printable(row.answer, limit=ANSWER) or f"checked as {row.spec.kind}, no reference answer"
-        show_line(f"  {printable(row.question, limit=QUESTION)} -> {answer}")
+        answer = _on_one_line(row.answer, ANSWER) or f"checked as {row.spec.kind}, no reference answer"
+        show_line(f"  {_on_one_line(row.question, QUESTION)} -> {answer}")
     if count > SHOWN_ACCEPTED:
         show_line(f"  and {count - SHOWN_ACCEPTED} more")
     if refused:
@@ -302,6 +302,10 @@ def _show_added(added: AddedRows, kept: Sequence[OwnRow], use: Sequence[str], *,
         )
     if added.lacks:
         show_line(added.lacks)
+
+
+def _on_one_line(text: str, limit: int) -> str:
+    return printable(" ".join(text.split()), limit=limit)
 
 
 KEY = "recipe.tasksets"

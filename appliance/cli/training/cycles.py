@@ -87,7 +87,7 @@ def watch(cycle: CycleOrNewest = None) -> Iterator[Cycle | str]:
             yield cycle_state(found)
             if not found.state.rests:
                 status = api.status()
-                yield from (f"waits: {reason}" for reason in (status.nights, status.worker.waits_for) if reason)
+                yield from filter(None, (status.nights, status.worker.waits_for))
                 lines = event_lines(api, RECENT, since=found.created)
         yield from takewhile(lambda line: line is not None, lines)
         if found != last:
