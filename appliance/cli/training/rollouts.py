@@ -112,7 +112,7 @@ def show_detail(detail: RolloutDetail) -> None:
     show_fields(
         [
             ("rollout", one.id),
-            ("family", f"{one.family}, {one.purpose.value}, step {one.step}, sample {one.sample}"),
+            ("taskset", f"{one.family}, {one.purpose.value}, step {one.step}, sample {one.sample}"),
             ("question", one.question),
             ("model", short(one.weights) if len(one.weights) == 64 else one.weights),
             ("answer", _answer(one)),
