@@ -10,7 +10,7 @@ worse, the chance of a loss is at most one half. A real job goes to the canary b
 probability at most 1 - `share`, however hard the jobs are and however that changes over the days. Each of the three is
 a bet on a coin with a known largest chance; the product of such bets is a test martingale or falls below one (Shafer et
 al. 2011, Statistical Science 26:84; uniform mixture: Robbins 1970). By Ville's inequality (1939) the odds of a model
-that is no worse ever reach 1 / alpha with probability at most alpha, even when looked at after every job.
+that is as good as the champion ever reach 1 / alpha with probability at most alpha, even if inspected after every job.
 """
 
 from __future__ import annotations

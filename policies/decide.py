@@ -70,7 +70,7 @@ def _concluded(findings: tuple[GateFinding, ...], policy: Policy) -> dict[str, A
         "would_change": _joined(
             against,
             lambda one: one.would_change,
-            lambda families: f"{families[0].would_change}, and likewise for {len(families) - 1} other families",
+            lambda families: f"{families[0].would_change}, and likewise for {len(families) - 1} other tasksets",
         ),
     }
 
@@ -124,7 +124,7 @@ def _reason(outcome: DecisionOutcome, findings: Sequence[GateFinding], against: 
         against,
         lambda one: f"{one.gate}: {one.reason}",
         lambda families: (
-            f"{families[0].gate.partition('/')[0]}: {families[0].outcome.value} for {len(families)} families "
+            f"{families[0].gate.partition('/')[0]}: {families[0].outcome.value} for {len(families)} tasksets "
             f"({', '.join(one.gate.partition('/')[2] for one in families)})"
         ),
     )

@@ -77,7 +77,7 @@ class Simulated(PolicyRecord):
 
     assumed: Assumed
     null_promoted_share: float
-    """Share of quarters that promoted a candidate that is no better; the larger of the `fresh` and `held` shares."""
+    """Share of quarters that promoted a candidate without a real gain; the larger of the `fresh` and `held` shares."""
     null_promoted_low: float
     null_promoted_high: float
     null_promoted_share_fresh: float

@@ -82,6 +82,8 @@ class Checker:
         self.lean, self.lean_projects = lean, lean_projects
         self.workers = workers or len(os.sched_getaffinity(0))
         self._tools_backend = tools_backend
+        self.on_checked: Callable[[int, int], object] = lambda done, count: None
+        """Receives, after each sandboxed check of `check_many`, how many of how many are done."""
         self._lock = threading.RLock()
         self._made: dict[str, _Closes] = {}
         self._threads: ThreadPoolExecutor | None = None
@@ -122,8 +124,9 @@ class Checker:
         for limit, places in decided.items():
             found = self.service().verify_many([pairs[place] for place in places], limit)
             results.update(zip(places, found, strict=True))
-        for place, future in conducted.items():
+        for done, (place, future) in enumerate(conducted.items(), 1):
             results[place] = future.result()
+            self.on_checked(done, len(conducted))
         return [results[place] for place in range(len(pairs))]
 
     def propose(self, spec: Spec, way: str, question: str, seconds: float) -> ProposalReply:

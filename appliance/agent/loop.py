@@ -82,6 +82,8 @@ class Agent:
         """Last error that ended a rollout as `infra_error`."""
         self.stopped = ""
         """Reason that `stop_reason` gave to stop the last `roll`; empty otherwise."""
+        self.on_poll: Callable[[int, int], object] = lambda ended, asked: None
+        """Receives, every quarter of a second, how many of how many rollouts of the running `roll` have ended."""
         self.moved = 0
         """Times that a rollout lost its host and moved."""
 
@@ -258,6 +260,7 @@ class Agent:
         now = self._clock()
         if now - self._polled_at >= POLL_SECONDS:
             self._polled_at = now
+            self.on_poll(len(self._finished), len(self._order) + len(self._waiting))
             self.stopped = self._stop_reason()
         return bool(self.stopped)
 

@@ -4,7 +4,7 @@ Invariants: every part is redacted, and an archive in which a known secret remai
 replaced by its error and ends nothing; questions, answers and rollouts are included only if rollouts were requested.
 The archive is 0600, complete or absent, and never overwrites a file.
 
-A given secret value appears in no result, whatever surrounds it, not even in base64 or with JSON escapes. Other secrets
+A given secret value appears in no result, in any surroundings, not even in base64 or with JSON escapes. Other secrets
 are removed by patterns, which cannot know every form.
 """
 

@@ -1,6 +1,6 @@
 """Determines whether a copied question affects a decision: only one of the two compared models had learned it.
 
-Invariants: a copy within one cycle counts whatever its effect, because that cycle's filters should have stopped it. A
+Invariants: a copy within one cycle always counts, because that cycle's filters should have stopped it. A
 copy of another cycle's question counts if exactly one of the two models compared there had learned it, and the
 candidate was not asked fresh questions since. A question that both had learned favours neither, and one that neither
 had learned says nothing.

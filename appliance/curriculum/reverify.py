@@ -20,6 +20,7 @@ from appliance.records.evaluations import SAMPLED_RUNS
 from appliance.records.record import Record
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged, RolloutFilter
+from common.counting import counted
 from curriculum.contract.task import Task
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 from verifiers.registry import identity
@@ -90,7 +91,7 @@ def reverify(
             for page in _pages(ledger, RolloutFilter(cycle=cycle.id)):
                 known = [(one, None if _own_check(one) else specs.get(one.rollout.task)) for one in page]
                 changes += _judged_anew(known, judge, counts)
-                say(f"{cycle.id}: {counts['rollouts']} rollouts read, {counts['judged']} judged again")
+                say(f"{cycle.id}: {counted(counts['rollouts'], 'rollout')} read, {counts['judged']} judged again")
     for job in ledger.jobs(MOST):
         if job.created >= since:
             for page in _pages(ledger, RolloutFilter(job=job.id)):

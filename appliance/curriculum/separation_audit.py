@@ -25,6 +25,7 @@ from appliance.records.cycles import SEPARATION, Cycle
 from appliance.records.record import Record
 from appliance.records.rollouts import Purpose, Rollout
 from appliance.records.training import RolloutFilter, StepRecord
+from common.counting import counted
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
 from curriculum.names import OWN
@@ -134,7 +135,7 @@ def audit_separation(
         bare |= dict.fromkeys(without, cycle.id)
     bare = {name: cycle for name, cycle in bare.items() if name not in kept}
     for name, count in Counter(bare.values()).items():
-        unproved.append(f"{count} questions of {name} are known by their ids alone: only these were compared")
+        unproved.append(f"{counted(count, 'question')} of {name}: only the id is known and was compared")
     read: Counter[str] = Counter()
     met: dict[tuple[str, str, str], Copy] = {}
     every, judge = list(kept.values()), CopyJudge(ledger, kept_in)

@@ -25,6 +25,7 @@ from appliance.jobs.layout import BundleError, canonical, encode, sha256
 from appliance.jobs.reading import BundleRead, read_bundle
 from appliance.records.jobs import Validation
 from appliance.system.durable_file import sync_folder, write_new
+from common.counting import counted
 from common.strict_json import require_bounds
 from verifiers.contract.statement import StatementPart
 from verifiers.contract.verdict import Verdict
@@ -166,6 +167,6 @@ def _require_room(contents: Mapping[str, bytes]) -> None:
             raise BundleError(f"{name} has {len(data)} bytes", hint=f"At most {most} are allowed.")
     if len(came) > layout.MOST_FILES or sum(map(len, came.values())) > layout.LARGEST_FILES:
         raise BundleError(
-            f"the question has {len(came)} files of {sum(map(len, came.values()))} bytes",
+            f"the question has {counted(len(came), 'file')} of {sum(map(len, came.values()))} bytes",
             hint=f"At most {layout.MOST_FILES} of {layout.LARGEST_FILES} bytes together are allowed.",
         )

@@ -1,6 +1,6 @@
 """Result of a bundle check: records for display, their wording for terminal and page, and one self-contained HTML file.
 
-Any text here may come from a model or a stranger: whoever shows it escapes it.
+Any text here may come from a model or a stranger. Escape it before showing it.
 """
 
 from __future__ import annotations

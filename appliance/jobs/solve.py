@@ -25,7 +25,7 @@ from appliance.jobs.attestation import write_seal
 from appliance.jobs.bundle import write_bundle
 from appliance.jobs.layout import BundleError
 from appliance.jobs.lifecycle import GAVE_WAY, WAITS, WAITS_FOR_MODEL, JobFiles, already_solved
-from appliance.jobs.solver_round import SolverRound, solvers_for, try_solvers, with_hint
+from appliance.jobs.solver_round import SolverRound, on_one_line, solvers_for, try_solvers, with_hint
 from appliance.jobs.statement import statement
 from appliance.jobs.versions import answered_with
 from appliance.ledger.ledger import Ledger, LedgerError
@@ -358,6 +358,7 @@ def tried(judged: Sequence[Judged]) -> list[str]:
     """Returns the distinct failures of a job's attempts with counts, the most common first. Contains hostile text."""
     counts: Counter[str] = Counter()
     for one in judged:
-        answer = f"{one.rollout.answer!r}: " if one.rollout.ended is RolloutEnd.ANSWERED and one.rollout.answer else ""
+        answered = one.rollout.ended is RolloutEnd.ANSWERED and one.rollout.answer
+        answer = f"answer {on_one_line(one.rollout.answer or '')}: " if answered else ""
         counts[f"{answer}{one.verdict.reason}"] += 1
-    return [f"{count}x {line}" for line, count in counts.most_common(SHOWN_ATTEMPTS)]
+    return [f"{count} x {line}" for line, count in counts.most_common(SHOWN_ATTEMPTS)]

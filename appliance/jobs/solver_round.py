@@ -72,12 +72,17 @@ class SolverRound:
     def lines(self) -> tuple[str, ...]:
         """Solvers' proposals and notes as lines for people. Contains others' text: to be escaped."""
         shown = [
-            f"{one.proposal.by}: {clip(one.proposal.text, SHOWN_CHARS)!r}: {reason_of(one.verdict)}"
+            f"{one.proposal.by}: answer {on_one_line(one.proposal.text)}: {reason_of(one.verdict)}"
             for one in self.tries
         ]
         left = len(shown) - SHOWN_LINES
         more = [f"and {left} more proposals of solvers"] if left > 0 else []
         return (*shown[:SHOWN_LINES], *more, *self.notes[:SHOWN_LINES])
+
+
+def on_one_line(answer: str) -> str:
+    """Returns the beginning of an answer with its line ends as blanks. Contains others' text: to be escaped."""
+    return clip(" ".join(answer.split()), SHOWN_CHARS)
 
 
 def solvers_for(job: Job) -> list[Solver]:

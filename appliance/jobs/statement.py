@@ -6,7 +6,7 @@ only validated by a person's signature, or open. An artifact's mark is as strong
 "verified and validated" takes a proof of the one and a person for the other.
 
 The verdict may come from somebody else's bundle: only evidence of the expected type is read, and all its text is
-clipped; whoever shows it escapes it.
+clipped. Escape it before showing it.
 """
 
 from __future__ import annotations

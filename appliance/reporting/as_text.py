@@ -13,6 +13,7 @@ from appliance.client.nights import HeldOutNight
 from appliance.records.cycles import Cycle
 from appliance.reporting.night_report import ChangedTask, NightReport, share_text
 from appliance.text.printable import printable
+from common.counting import counted
 from policies.contract.decision import Decision
 from runtime.model import FrozenModel
 
@@ -144,7 +145,7 @@ def _side(who: str, detail: RolloutDetail | None) -> list[str]:
     one = detail.rollout
     answer = one.answer if one.answer is not None else "no answer"
     said = [turn for turn in detail.turns if turn.sampled]
-    left = [f"  {len(said) - TURNS} turns before: assay rollouts show {one.id}"] if len(said) > TURNS else []
+    left = [f"  {counted(len(said) - TURNS, 'turn')} before: assay rollouts show {one.id}"] if len(said) > TURNS else []
     lines = [
         f"{who}: {answer} ({one.verdict.outcome.value}: {one.verdict.reason})",
         *left,

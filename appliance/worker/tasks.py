@@ -56,7 +56,8 @@ def run_cycle(
         if phase == "train":
             settings = beside_learner(settings, data, ledger, cycle)
         progress = CycleProgress(cycle, ledger, time.monotonic, curves=curves)
-        context = held.enter_context(_context(data, settings, ledger, recipe, policy, say=progress.say))
+        reports = {"say": progress.say, "still": progress.still}
+        context = held.enter_context(_context(data, settings, ledger, recipe, policy, **reports))
         run = CycleRun(cycle, context, progress, settings.model.path)
         {"prepare": run.prepare, "train": run.train, "evaluate": run.evaluate}[phase]()
 

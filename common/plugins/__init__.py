@@ -2,7 +2,7 @@
 
 Invariants: nothing of a distribution is imported unless the allow-list in force names it with its version and digest;
 of an admitted one, only the bytes that its RECORD names are executed. A name from outside is `DISTRIBUTION/NAME` and
-never that of a built-in row. Whatever does not fit is a PluginError, never a silent omission. Open `allowed.py` first.
+never that of a built-in row. A misfit is a PluginError, never a silent omission. Open `allowed.py` first.
 
 - `installed.py`: reads an installed distribution and its digest, from metadata and hashes, without importing it.
 - `allowed.py`: the allow-list of this process and its children, and the distributions that it admits.

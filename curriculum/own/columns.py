@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import re
+import unicodedata
 from collections.abc import Mapping
 from datetime import date, time
 from decimal import Decimal
@@ -133,6 +134,9 @@ FUNCTION = ("entry_point", "function", "fn_name", "function_name")
 LONGEST_ANSWER = 2_000
 _GROUPED = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
 _NAMED_BY_NUMBERS = re.compile(r"\+?\d+(?:[-\u2013]\d+)+|\d+(?:[/.]\d+){2,}")
+_SEPARATORS = frozenset(("Po", "Pd", "Pc", "Pi", "Pf", "Zs"))
+"""Unicode categories of punctuation without brackets; an answer of nothing else is what a faulty export left."""
+_OPERATORS = frozenset("-*/%")
 _MATHEMATICS = re.compile(r"[0-9\\=<>^+*/()\[\]{}]|^[A-Za-z]$")
 
 
@@ -193,6 +197,13 @@ def kind_of_columns(columns: Mapping[str, Any]) -> str:
         if _value(columns, names) is not None:
             return kind
     answer = final_answer(columns)
+    if answer not in _OPERATORS and all(unicodedata.category(character) in _SEPARATORS for character in answer):
+        raise RowError(f"its final answer is only punctuation ({answer[:40]!a}); add it with --kind exact if meant")
+    return kind_of_answer(answer)
+
+
+def kind_of_answer(answer: str) -> Literal["answer", "exact"]:
+    """Returns how an expected answer is compared: as mathematics, or letter by letter if it is a name or a text."""
     return "answer" if _MATHEMATICS.search(answer) and not _NAMED_BY_NUMBERS.fullmatch(answer) else "exact"
 
 
@@ -208,7 +219,7 @@ def final_answer(columns: Mapping[str, Any]) -> str:
             return _plain(marked)
         if boxed := last_box(text):
             return _plain(boxed)
-        if name in ANSWER and len(text) <= LONGEST_ANSWER and "\n" not in text:
+        if name in ANSWER and len(text) <= LONGEST_ANSWER and "\n" not in text and "####" not in text:
             return _plain(text)
     raise RowError(f"it has no final answer (a column named {', '.join(ANSWER[:5])}; `#### 42`; `\\boxed{{42}}`)")
 

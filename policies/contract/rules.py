@@ -57,7 +57,7 @@ class ServiceRules(Section):
     max_hours: float = Field(gt=0)
     """Hours after which the window closes even with too few jobs."""
     alpha: float = Field(gt=0, le=0.2)
-    """Largest chance of dropping a model that is no worse."""
+    """Largest chance of dropping a model as good as the champion."""
 
     @model_validator(mode="after")
     def _closes(self) -> ServiceRules:

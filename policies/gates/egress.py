@@ -19,15 +19,15 @@ def judge(evidence: Evidence, rules: Section, context: GateContext) -> GateFindi
     seen = GateFigure("egress", float(found_open), 0.0, "ways")
     if found_open:
         return seen.failed(
-            f"{found_open} of {report.tried} ways out were open: {', '.join(report.open)}",
-            "sandboxes that let nothing out: run `assay doctor`, then evaluate again",
+            f"{found_open} of {report.tried} egress probes got out: {', '.join(report.open)}",
+            "sandboxes without egress: run `assay doctor`, then evaluate again",
         )
     if unknown:
         return seen.undecided(
             f"{unknown} of {report.tried} egress probes gave no result: {'; '.join(report.unknown)}",
-            f"a probe that is denied every way out: run `assay doctor`; {EVALUATE_AGAIN}",
+            f"a result of every egress probe: run `assay doctor`; {EVALUATE_AGAIN}",
         )
-    return seen.passed(f"none of {report.tried} ways out of a sandbox was open")
+    return seen.passed(f"all {report.tried} egress probes were blocked")
 
 
 GATE = Gate("egress", Section, judge, measures="egress")

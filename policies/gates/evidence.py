@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from common.counting import counted
 from policies.contract.decision import GateFinding, GateOutcome
 from policies.contract.evidence import Evidence, PairCounts, all_nights, pairs
 from policies.contract.rules import Section
@@ -29,7 +30,7 @@ class EvidenceRules(Section):
     """Rules of the error budget that all candidates and nights of a quarter share."""
 
     alpha: float = Field(gt=0, le=0.2)
-    """Largest chance that a quarter promotes any candidate that is no better."""
+    """Largest chance that a quarter promotes a candidate without a real gain."""
     candidates: int = Field(ge=1, le=1000)
     """Number of candidates that share alpha, and the most that a quarter can promote."""
     nights: int = Field(ge=1, le=90)
@@ -44,8 +45,8 @@ def judge(evidence: Evidence, rules: EvidenceRules, context: GateContext) -> Gat
     log, enough = log_odds(counts.gained, counts.lost), needed(rules.alpha, rules.candidates)
     seen = GateFigure("evidence", odds(log), odds(enough), "to 1")
     figures = (
-        f"{_odds_text(log)} to 1 against 'no better' after {nights} {_plural('night', nights)}; "
-        f"{_odds_text(enough)} to 1 is required"
+        f"evidence that the candidate is better: {_odds_text(log)} to 1 after {counted(nights, 'night')}; "
+        f"required: {_odds_text(enough)} to 1"
     )
     if evidence.budget is None:
         return seen.undecided(
@@ -53,7 +54,10 @@ def judge(evidence: Evidence, rules: EvidenceRules, context: GateContext) -> Gat
             "an evaluation with a known place in its quarter: evaluate the candidate again",
         )
     left = max(0, rules.candidates - evidence.budget.before)
-    figures += f" ({rules.alpha:g} shared by {rules.candidates}; {left} of {evidence.budget.quarter} are left)"
+    figures += (
+        f" (false promotions: at most {100 * rules.alpha:g} % of quarters, a chance that {rules.candidates} candidates "
+        f"share; {left} of them are left in {evidence.budget.quarter})"
+    )
     if odds_outcome(counts, evidence.budget.before, rules) is PASSED:
         return seen.passed(figures)
     if left == 0:
@@ -61,8 +65,8 @@ def judge(evidence: Evidence, rules: EvidenceRules, context: GateContext) -> Gat
         return seen.undecided(f"{figures}: the quarter's budget is spent", advice)
     to_go = nights_to_go(counts, nights, context.gates[improvement.GATE], rules)
     if to_go is None:
-        return seen.undecided(figures, f"a larger gain: at this one not even {FARTHEST} more nights would suffice")
-    return seen.undecided(figures, f"about {to_go} more {_plural('night', to_go)} of fresh questions at this gain")
+        return seen.undecided(figures, f"a larger gain: {FARTHEST} more nights like these would not suffice")
+    return seen.undecided(figures, f"about {counted(to_go, 'more night')} of fresh questions at this gain")
 
 
 def odds_outcome(counts: PairCounts, before: int, rules: EvidenceRules) -> GateOutcome:
@@ -112,17 +116,13 @@ def odds(log: float) -> float:
 
 def _odds_text(log: float) -> str:
     if log > math.log(1e6):
-        return f"10^{log / math.log(10):.0f}"
+        return "over 1,000,000"
     return f"{odds(log):.0f}" if log > math.log(10) else f"{odds(log):.2g}"
-
-
-def _plural(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"
 
 
 GATE = Gate(
     "evidence",
     EvidenceRules,
     judge,
-    never_missing="without it many nights together could promote a model that is no better",
+    never_missing="without it many nights together could promote a model without a real gain",
 )

@@ -30,7 +30,7 @@ def judge(evidence: Evidence, rules: FreshnessRules, context: GateContext) -> Ga
             "a candidate evaluated under this policy only: an edit never applies to earlier candidates",
         )
     if age < 0:
-        reason = "the evaluation claims to be made in the future"
+        reason = "the evaluation is dated in the future"
         return seen.undecided(reason, "set the clock right and evaluate again")
     if age > rules.max_age_hours:
         reason = f"the evaluation is {age:.0f} hours old, more than the {rules.max_age_hours:g} allowed"

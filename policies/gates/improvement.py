@@ -63,11 +63,11 @@ def judge(evidence: Evidence, rules: ImprovementRules, context: GateContext) -> 
         )
     if drawn is None:
         return seen.undecided(
-            f"{figures}; whole families cannot be resampled from fewer than {LEAST_CLUSTERS}",
-            'questions of more families, or clusters = "question" in the policy',
+            f"{figures}; a bootstrap over tasksets needs at least {LEAST_CLUSTERS} of them",
+            'questions of more tasksets, or clusters = "question" in the policy',
         )
     return seen.undecided(
-        f"{figures}; a gain of {rules.min_gain:g} is neither shown nor excluded",
+        f"{figures}; too few questions to show or exclude a gain of {rules.min_gain:g} points",
         items_to_decide(counts.items, counts.gain, counts.gain - min(low, 100 * drawn[0]), rules.min_gain),
     )
 
@@ -99,7 +99,7 @@ def drawn_interval(items: Sequence[PairedItem], counts: PairCounts, rules: Impro
 
 
 def _drawn_text(drawn: Interval, rules: ImprovementRules) -> str:
-    what = "questions" if rules.clusters == "question" else "families"
+    what = "questions" if rules.clusters == "question" else "tasksets"
     if drawn is None:
         return f"no bootstrap over {what}"
     return f"bootstrap over {what} {100 * drawn[0]:+.1f} to {100 * drawn[1]:+.1f}"

@@ -51,9 +51,9 @@ def _gap(report: SelfTestReport, rules: SelfTestRules, evaluated_at: str) -> str
     if report.tested != report.installed:
         return "the self-test covers other verifier versions than those that judged"
     if age < 0:
-        return "the self-test claims to be made after the evaluation"
+        return "the self-test is dated after the evaluation"
     if age > rules.max_age_hours:
-        return f"the self-test is {age:.0f} hours older than the evaluation; {rules.max_age_hours:g} are allowed"
+        return f"the self-test is {age:.0f} hours older than the evaluation (limit: {rules.max_age_hours:g})"
     return ""
 
 

@@ -19,7 +19,7 @@ def finding(taken_back: TakenBack) -> GateFinding:
     why = (
         "it was taken out of service since this evaluation"
         if taken_back.figure is None
-        else "its jobs speak against this evaluation"
+        else "its jobs contradict this evaluation"
     )
     return GateFigure("service", taken_back.figure, taken_back.threshold, "to 1").failed(
         taken_back.reason, f"a new evaluation, and a decision on that: {why}"

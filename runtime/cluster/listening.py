@@ -1,4 +1,4 @@
-"""Restricts programs to listening on one address, whatever they request.
+"""Restricts programs to listening on one address, regardless of their request.
 
 Ray's servers listen on every interface unless the address is 127.0.0.1, without an option for that. So they run under a
 seccomp filter that hands each `bind` and `listen` to us: we perform the call, with the wildcard replaced by the one

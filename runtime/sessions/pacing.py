@@ -26,7 +26,7 @@ GIVES_WAY_LIMITS = 5.0
 """Duration of yielding, in multiples of the limit. Afterwards it gets its share back, or a full machine would never let
 it reach its limit, which also bounds its cost to others."""
 GIVES_WAY_MOST_SECONDS = 30.0
-"""Longest yielding, in seconds, whatever the limit: a minute spares others little more than half of one."""
+"""Longest yielding, in seconds, at any limit: a minute spares others little more than half of one."""
 MEASURE_PAUSE_SECONDS = 0.1
 """Shortest interval between usage measurements, in seconds."""
 MEASURE_SECONDS = 30.0

@@ -115,7 +115,7 @@ def test_nights_add_up_and_say_how_many_more_are_needed() -> None:
     first = so_far(evidence(night(96, 64, 640, "one")))
     assert first.outcome is GateOutcome.UNDECIDED
     assert "after 1 night" in first.reason
-    assert "90 of 2026-Q1 are left" in first.reason
+    assert "90 of them are left in 2026-Q1" in first.reason
     assert first.would_change == "about 2 more nights of fresh questions at this gain"
     third = so_far(evidence(*(night(96, 64, 640, name) for name in ("one", "two", "three"))))
     assert third.outcome is GateOutcome.PASSED
@@ -142,7 +142,7 @@ def test_the_budget_runs_out_and_is_never_overdrawn() -> None:
 
 
 def test_a_candidate_without_a_gain_is_told_that_more_nights_do_not_help() -> None:
-    assert "not even 60 more nights" in so_far(evidence(night(80, 80, 640))).would_change
+    assert "60 more nights like these would not suffice" in so_far(evidence(night(80, 80, 640))).would_change
     assert nights_to_go(PairCounts(items=800, gained=80, lost=80), 1, RULES.improvement, RULES.evidence) is None
 
 

@@ -479,8 +479,8 @@ def test_many_undecided_families_are_named_in_one_breath_and_found_one_by_one() 
     small = [item for name in names for item in items(2, 2, 0, 0, family=name)]
     held = decided(evidence([*items(150, 100, 0, 50), *small], **APPROVED))
     assert held.outcome is DecisionOutcome.HOLD
-    assert "non_regression: undecided for 4 families (a, b, c, d)" in held.reason
-    assert held.would_change.endswith("and likewise for 3 other families")
+    assert "non_regression: undecided for 4 tasksets (a, b, c, d)" in held.reason
+    assert held.would_change.endswith("and likewise for 3 other tasksets")
     undecided = {finding.gate for finding in held.findings if finding.outcome is GateOutcome.UNDECIDED}
     assert undecided >= {f"non_regression/{name}" for name in names}
 

@@ -201,7 +201,11 @@ def rollout_text(view: RolloutView, detail: RolloutDetail | None = None) -> Text
         add_field(text, "evidence", json.dumps(verdict.evidence, ensure_ascii=False, sort_keys=True))
     weights = short(view.weights) if len(view.weights) == 64 else view.weights
     tokens = f"{view.tokens} tokens, " if view.tokens else ""  # not kept any more, which is said below
-    add_field(text, "cost", f"{view.turns} turns, {tokens}{view.seconds:.2f} s, weights {weights}")
+    add_field(
+        text,
+        "cost",
+        f"{view.turns} turn{'' if view.turns == 1 else 's'}, {tokens}{view.seconds:.2f} s, weights {weights}",
+    )
     add_field(text, "used", _used(view))
     add_field(text, "rollout", view.id)
     if detail is not None and detail.tree:

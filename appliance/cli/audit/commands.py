@@ -12,6 +12,7 @@ import typer
 
 from appliance.cli.shell.options import Limit, data_folder, read_client_settings
 from appliance.cli.show.printing import Output, prints, records, short, show_fields, show_line
+from common.counting import counted
 from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def verify(
 
 def _show(found: AuditCheckDocument, log_holds: bool) -> None:
     if log_holds:
-        show_line(f"all {found.entries} entries are valid")
+        show_line("the only entry is valid" if found.entries == 1 else f"all {found.entries} entries are valid")
     else:
         show_line(f"first bad entry: {found.first_bad}: {found.problem}")
     show_fields(
@@ -140,7 +141,7 @@ def export(file: Annotated[Path, typer.Argument(help="File to write; must not ex
 
     settings = read_client_settings()
     head = write_export(settings.data, file, _kept(settings))
-    return Output(_head(head, file), f"{head.number + 1} entries, head {head}")
+    return Output(_head(head, file), f"{counted(head.number + 1, 'entry')}, head {head}")
 
 
 @app.command("renew")
@@ -179,13 +180,17 @@ def accept(
     """Accept the log as it is, after you moved the data folder or restored an old copy. Stop the daemon first.
 
     Entries that are missing at its end may be revocations or rejections: their number must be given.
+
+    Example: assay audit accept --forget 2
     """
     from appliance.cli.audit.renew import accept as accept_log
 
     settings = read_client_settings()
     kept = _kept(settings)
     head = accept_log(settings.data, kept, forget)
-    return Output(_head(head, *kept), f"{head.number + 1} entries, head {head}: kept in {', '.join(map(str, kept))}")
+    return Output(
+        _head(head, *kept), f"{counted(head.number + 1, 'entry')}, head {head}: kept in {', '.join(map(str, kept))}"
+    )
 
 
 def _head(head: Head, *files: Path) -> AuditHeadDocument:

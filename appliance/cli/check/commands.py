@@ -113,7 +113,8 @@ def selftest(
 ) -> Output[SelfTest | None]:
     """Try every known attack on the verifiers here, and honest controls.
 
-    Exit code 1 if an attack passes or a control does not, 5 if a case could not be run.
+    Exit code 1 if an attack passes or a control does not, 5 if a case could not be run. A kind that this machine cannot
+    check at all, as proofs without Lean, is named and does not count, unless nothing else was asked for.
 
     Example: assay check selftest --verifier answer --jobs 2
     """

@@ -7,7 +7,7 @@ Progress goes to standard error; the report, as lines or JSON, to standard outpu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import typer
 
@@ -16,6 +16,7 @@ from appliance.cli.show.printing import Output, show_line, show_progress, show_t
 from appliance.errors import ExitCode
 from appliance.system.clock import now
 from appliance.text.printable import printable
+from common.counting import counted
 from curriculum import seeds
 from curriculum.contract.task import Split
 from curriculum.names import CALCULATORS
@@ -32,7 +33,7 @@ LIMIT = 300
 
 def run_cases(place: CheckTarget, *, only: list[str], jobs: int) -> Output[SelfTest]:
     """Runs the cases. Exit code 1 if an attack passed, a control failed or a suspicion was missed; 5 if a case got no
-    verdict."""
+    verdict that this machine can reach, or none got one."""
     only = [_known_name(name) for name in only]
     try:
         with place.checker(jobs=jobs) as checker:
@@ -42,8 +43,24 @@ def run_cases(place: CheckTarget, *, only: list[str], jobs: int) -> Output[SelfT
     finally:
         show_progress("")
     missing = [case for case in found.not_run if not only or case.verifier in only]
-    passed = ExitCode.INFRASTRUCTURE if missing else ExitCode.OK
-    return Output(found, lambda: _show(found, missing), passed if found.clean else ExitCode.FAILED_VERDICT)
+    cannot = cannot_run_here({case.verifier for case in missing})
+    return Output(found, lambda: _show(found, missing, cannot), code_of(found, missing, cannot))
+
+
+def cannot_run_here(verifiers: Iterable[str]) -> dict[str, str]:
+    """Returns those of these verifiers that this machine cannot run, each with the reason."""
+    rows = ((name, kind_named(name).missing) for name in sorted(verifiers))
+    reasons = {name: missing.load()() for name, missing in rows if missing is not None}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def code_of(found: SelfTest, missing: Sequence[NotRun], cannot: Collection[str]) -> ExitCode:
+    """Returns the exit code of a self-test. Cases of a verifier in `cannot` do not count, unless no other was run."""
+    if found.accepted or found.controls_rejected or found.suspected_found < found.suspected_expected:
+        return ExitCode.FAILED_VERDICT
+    if not found.clean or any(case.verifier not in cannot for case in missing):
+        return ExitCode.INFRASTRUCTURE
+    return ExitCode.OK
 
 
 def catalogue_of(only: list[str]) -> str:
@@ -73,7 +90,7 @@ def _progress(done: int, total: int, last: SelfTestEntry | NotRun) -> None:
     show_progress(f"{done}/{total}  {last.verifier}: {printable(last.name, limit=60)}")
 
 
-def _show(found: SelfTest, missing: list[NotRun]) -> None:
+def _show(found: SelfTest, missing: list[NotRun], cannot: Mapping[str, str]) -> None:
     show_table(
         ("verifier", "version", "attacks", "accepted", "controls", "rejected", "not run"),
         [
@@ -93,13 +110,17 @@ def _show(found: SelfTest, missing: list[NotRun]) -> None:
         show_line(f"and {len(found.wrong) - SHOWN} more")
     for (verifier, reason), count in Counter((case.verifier, case.reason) for case in missing).most_common(SHOWN):
         show_line("")
-        typer.echo(typer.style("not run", fg=typer.colors.YELLOW), nl=False)
-        show_line(f"  {verifier}: {count} cases: {printable(reason, limit=LIMIT)}")
+        label = "cannot run here" if verifier in cannot else "not run"
+        typer.echo(typer.style(label, fg=typer.colors.YELLOW), nl=False)
+        why = cannot.get(verifier, reason)
+        show_line(f"  {verifier}: {counted(count, 'case')}: {printable(why, limit=LIMIT)}")
     if missing and found.clean:
         untested = {case.verifier for case in missing}
         vouched = [name for name in found.versions if name not in untested and found.vouches_for([name])]
         show_line("")
         show_line(f"complete and correct: {', '.join(vouched) or 'none'}; incomplete: {', '.join(sorted(untested))}")
+        if untested <= set(cannot):
+            show_line("everything that this machine can run is in order")
     show_line("")
     held = ", ".join(found.isolations) or "nothing"
     show_line(

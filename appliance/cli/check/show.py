@@ -20,6 +20,7 @@ from pydantic import Field
 from appliance.cli.show.printing import Output, show_line, show_progress
 from appliance.errors import ExitCode
 from appliance.text.printable import printable
+from common.counting import counted
 from runtime.model import FrozenModel
 from verifiers.contract.verdict import Ground, Outcome, SpecProblem, Verdict
 
@@ -115,7 +116,7 @@ def summary_of(
     checked = counts.total() - before
     listed = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
     rate = f"{checked} checked in {seconds:.1f} s" if checked else "nothing left to check"
-    line = printable(f"{counts.total()} pairs: {listed}; {rate}")
+    line = printable(f"{counted(counts.total(), 'pair')}: {listed}; {rate}")
     if out is None:
         typer.echo(line, err=True)
         return Output(None, code=code)

@@ -13,6 +13,7 @@ import typer
 
 from appliance.cli.shell.lazy_group import CommandRow, lazy_group
 from appliance.cli.show.printing import Output, prints, prints_without_data, records, show_progress
+from common.counting import counted
 from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def install(
     adapter = adapter_named(name)
     done = install_adapter(adapter, package, beside or ())
     what = f"{name} with {done.owned}" if done.owned else name
-    lines = [f"installed {what}: {done.packages} packages, {done.set.mib} MiB, in {done.set.folder}"]
+    lines = [f"installed {what}: {counted(done.packages, 'package')}, {done.set.mib} MiB, in {done.set.folder}"]
     if adapter.takes_package and not done.owned:
         lines.append("to add your own package, run this again with --package PLACE")
     pinned = {pin.partition("==")[0]: pin.partition("==")[2] for pin in adapter.pins}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +19,8 @@ from appliance.cli.shell.options import api_client, data_folder, read_settings
 from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_lines, show_progress
 from appliance.errors import ExitCode, UsageError
 from appliance.settings.config_layers import user_file
+from appliance.text.printable import printable
+from common.counting import counted
 from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 KINDS = ("auto", "answer", "program", "lean", "smt", "checklist", "exact")
 SHOWN_ROWS = 5
 SHOWN_REASONS = 12
+SHOWN_ACCEPTED = 3
+QUESTION, ANSWER = 90, 60
+"""Maximum characters shown of an accepted row."""
 REASON = 160
 ENVELOPE = 10_000
 """Maximum bytes stored beside the rows."""
@@ -140,6 +145,7 @@ class NewTaskset:
     ) -> Output[AddedRows]:
         """Checks the rows, stores the accepted ones, and returns the result; exit code 1 if none was accepted."""
         from appliance.cli.check.target import target_for
+        from appliance.curriculum.own_files import names_in
         from appliance.curriculum.own_sizes import rows_missing
         from appliance.settings.policy_files import read_policy
         from curriculum.own.rows import with_levels
@@ -165,7 +171,7 @@ class NewTaskset:
             lacks=rows_missing(splits["sealed"], read_policy(data_folder())[0]) if kept else "",
             refused=tuple(self.refused),
         )
-        use = how_to_train(read_settings(), document.name)
+        use = how_to_train(read_settings(), document.name, names_in(data_folder()))
         code = ExitCode.OK if kept else ExitCode.FAILED_VERDICT
         return Output(document, lambda: _show_added(document, kept, use, dry_run=self._dry_run), code)
 
@@ -262,12 +268,21 @@ def _show_added(added: AddedRows, kept: Sequence[OwnRow], use: Sequence[str], *,
     show_fields(
         [
             ("taskset", added.name + " (dry run: nothing stored or compared with sealed questions)" * dry_run),
-            ("accepted", f"{count} of {count + len(refused)} rows"),
+            ("accepted", f"{count} of {counted(count + len(refused), 'row')}"),
             ("checked as", ", ".join(f"{kind} {number}" for kind, number in kinds.most_common())),
             ("splits", ", ".join(f"{split} {number}" for split, number in splits.most_common())),
             ("refused", len(refused) or ""),
         ]
     )
+    if kept:
+        show_line("accepted, as read:")
+    for row in kept[:SHOWN_ACCEPTED]:
+        answer = _on_one_line(row.answer, ANSWER) or f"checked as {row.spec.kind}, no reference answer"
+        show_line(f"  {_on_one_line(row.question, QUESTION)} -> {answer}")
+    if count > SHOWN_ACCEPTED:
+        show_line(f"  and {count - SHOWN_ACCEPTED} more")
+    if refused:
+        show_line("refused:")
     by_reason: dict[str, list[str]] = {}
     for one in refused:
         by_reason.setdefault(one.reason, []).append(one.origin)
@@ -289,20 +304,28 @@ def _show_added(added: AddedRows, kept: Sequence[OwnRow], use: Sequence[str], *,
         show_line(added.lacks)
 
 
+def _on_one_line(text: str, limit: int) -> str:
+    return printable(" ".join(text.split()), limit=limit)
+
+
 KEY = "recipe.tasksets"
 
 
-def how_to_train(settings: Settings, name: str) -> list[str]:
+def how_to_train(settings: Settings, name: str, stored: Iterable[str] = ()) -> list[str]:
     """Returns lines that tell a person how a night comes to ask an owner's taskset. `name` is the taskset's,
-    own/NAME."""
+    own/NAME; `stored` are all the owner's, so that adding several leads to one list with all of them."""
+    from appliance.client.own_tasks import JOBS, SESSIONS
+
     origin = settings.origins()[KEY]
     place = str(user_file()) if origin == "default" else origin
-    wanted = json.dumps([*(one for one in settings.recipe.tasksets if one != name), name])
+    collected = (f"own/{JOBS}", f"own/{SESSIONS}", name)
+    others = [one for one in stored if one not in settings.recipe.tasksets and one not in collected]
+    wanted = json.dumps([*(one for one in settings.recipe.tasksets if one != name), *others, name])
     return [
-        f"no night asks it yet. First certify it: `assay curriculum certify {name}`",
+        f"no night asks it yet. First certify it: `assay curriculum certify {' '.join([*others, name])}`",
         f"then write into {place}, and restart the daemon:",
         "  [recipe]",
         f"  tasksets = {wanted}",
-        "the list replaces the present one: keep or remove the others",
+        f"the list replaces the present one{' and has all your tasksets' * bool(others)}: keep or remove the others",
         f"inspect it: `assay curriculum show {name}`",
     ]

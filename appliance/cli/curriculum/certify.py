@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.named import TasksetName
+from appliance.cli.shell.named import TasksetNames
 from appliance.cli.shell.options import api_client, read_settings
-from appliance.cli.show.printing import Output, points, prints, show_fields, show_line, show_progress, show_table
+from appliance.cli.show.printing import for_people, points, prints, show_fields, show_line, show_progress, show_table
+from common.counting import counted
 
 if TYPE_CHECKING:
     from appliance.cli.curriculum.documents import CertificateDocument
+    from curriculum.catalog import Catalog
     from curriculum.certification.certificate import Certificate
     from curriculum.contract.taskset import Taskset
     from verifiers.contract.kinds import Kind
@@ -27,21 +30,47 @@ SECONDS = 600.0
 
 @prints
 def certify(
-    name: TasksetName,
+    names: TasksetNames,
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Tasks of each level.")] = 50,
     made: Annotated[
         bool, typer.Option("--made", help="Print the version and the digest of its tasks, and certify nothing.")
     ] = False,
-) -> Output[CertificateDocument | None]:
-    """Test a taskset's checks with reference answers and with agents that do no work, and its worlds with everything a
-    model may do to them. The report is signed into the audit log; only a taskset certified in its present version is
-    trained on. Exit code 1 if it is not certified.
+) -> Iterator[CertificateDocument | str]:
+    """Test the checks of tasksets with reference answers and with agents that do no work, and their worlds with
+    everything a model may do to them. Each report is signed into the audit log; only a taskset certified in its present
+    version is trained on. Exit code 1 if one is not certified. With --json, print one line of JSON for each.
 
-    Example: assay curriculum certify own/sums --seeds 20
+    Example: assay curriculum certify own/sums own/units --seeds 20
     """
-    from appliance.cli.check.target import target_for
     from appliance.cli.curriculum.catalog import catalog_of
+    from appliance.cli.curriculum.documents import CertificateDocument
+    from appliance.curriculum.own_sizes import small_tasksets
     from curriculum.certification.certificate import made_by
+
+    catalog = catalog_of()
+    tasksets = [catalog.named(name) for name in names]  # an unknown name is refused before any work
+    failed = False
+    for number, (name, taskset) in enumerate(zip(names, tasksets, strict=True)):
+        if made:
+            yield made_by(catalog, name)
+            continue
+        found = _certified(catalog, name, seeds)
+        failed |= not found.holds
+        document = CertificateDocument(**dict(found), signed=record(found))
+        yield document
+        if for_people():
+            if number:
+                show_line("")
+            small = small_tasksets(read_settings().data, [name]).get(name, "")
+            _show(document, _tried(found, taskset), small)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _certified(catalog: Catalog, name: str, seeds: int) -> Certificate:
+    """Certifies one taskset: in this process if all that it judges is built in, else in sandboxes. Raises
+    CurriculumError, SandboxError."""
+    from appliance.cli.check.target import target_for
     from curriculum.certification.certify import certify, drafts_of
     from curriculum.certification.worlds import tried_in
     from curriculum.environments import ENVIRONMENTS
@@ -49,10 +78,6 @@ def certify(
     from runtime.sessions import Sessions
     from verifiers.registry import decide, is_decided, kind_of
 
-    catalog = catalog_of()
-    if made:
-        show_line(made_by(catalog, name))
-        return Output(None)
     levels = range(catalog.named(name).level_count)
     first = [draft for level in levels for draft in drafts_of(catalog, name, level, 2)]
     kinds: list[Kind] = list({kind_of(draft.spec).name: kind_of(draft.spec) for draft in first}.values())
@@ -69,22 +94,14 @@ def certify(
         with ExitStack() as held:
             if name in TASKSETS and not has_world and all(is_decided(draft.spec) for draft in first):
                 # all that is judged is the code's own, and nobody else's text is among it
-                found = run(lambda pairs: [decide(spec, answer) for spec, answer in pairs])
-            else:
-                target = target_for(kinds)
-                checker = held.enter_context(target.checker(jobs=2))
-                pool = held.enter_context(Sessions(target.broker)) if has_world else None
-                worlds = tried_in(ENVIRONMENTS, pool) if pool is not None else None
-                found = run(checker.check_many, worlds=worlds)
+                return run(lambda pairs: [decide(spec, answer) for spec, answer in pairs])
+            target = target_for(kinds)
+            checker = held.enter_context(target.checker(jobs=2))
+            pool = held.enter_context(Sessions(target.broker)) if has_world else None
+            worlds = tried_in(ENVIRONMENTS, pool) if pool is not None else None
+            return run(checker.check_many, worlds=worlds)
     finally:
         show_progress("")
-    from appliance.cli.curriculum.documents import CertificateDocument
-    from appliance.curriculum.own_sizes import small_tasksets
-
-    document = CertificateDocument(**dict(found), signed=record(found))
-    small = small_tasksets(read_settings().data, [name]).get(name, "")
-    shown = partial(_show, document, _tried(found, catalog.named(name)), small)
-    return Output(document, shown, 0 if found.holds else 1)
 
 
 def _elsewhere(name: str, data: Path) -> str:
@@ -124,10 +141,10 @@ def _tried(found: Certificate, taskset: Taskset) -> str:
     from curriculum.own.taskset import OwnTaskset
 
     if not isinstance(taskset, OwnTaskset):
-        return f"{found.tasks}, {found.seeds} seeds of each level"
+        return f"{found.tasks}, {counted(found.seeds, 'seed')} of each level"
     rows = len(taskset.content.rows)
     more = "" if found.tasks == rows else f": from {found.seeds} draws of each level; --seeds draws more"
-    return f"{found.tasks} of {rows} rows, each once{more}"
+    return f"{found.tasks} of {counted(rows, 'row')}, each once{more}"
 
 
 def _show(found: CertificateDocument, tried: str, small: str) -> None:

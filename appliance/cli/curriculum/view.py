@@ -16,6 +16,7 @@ from appliance.cli.shell.named import TasksetName
 from appliance.cli.shell.wrapping import wrapped
 from appliance.cli.show.printing import Output, for_people, prints, show_fields, show_line
 from appliance.text.printable import printable
+from common.counting import counted
 from curriculum.contract.taskset import TaskDraft
 from verifiers.contract.kinds import AnswerForm
 
@@ -49,7 +50,7 @@ def show_draft(draft: TaskDraft, *, answers: bool = False) -> None:
 def show_files(files: Mapping[str, str]) -> None:
     for name, text in files.items():
         lines = text.splitlines()
-        typer.echo(f"  --- {printable(name)}, {len(lines)} lines, {len(text.encode())} bytes")
+        typer.echo(f"  --- {printable(name)}, {counted(len(lines), 'line')}, {counted(len(text.encode()), 'byte')}")
         typer.echo(indented("\n".join(lines[:FILE_LINES]), "  | "))
         if len(lines) > FILE_LINES:
             typer.echo(f"  | … {len(lines) - FILE_LINES} more lines")
@@ -64,16 +65,17 @@ def show(
     name: TasksetName,
     answers: Annotated[bool, typer.Option("--answers", help="Show the answers of the examples, too.")] = False,
 ) -> Output[TasksetSummary]:
-    """Show one taskset: topics, levels, tools, budget, and a task of each level.
+    """Show one taskset: topics, levels, tools, budget, and a task of each level; for your own with its answer.
 
     Example: assay curriculum show tables --answers
     """
     from appliance.cli.curriculum.catalog import catalog_of
+    from curriculum.names import OWN
     from curriculum.summary import summary_of
 
     catalog = catalog_of()
     one = summary_of(catalog, name)
-    return Output(one, lambda: _show_taskset(one, catalog, answers))
+    return Output(one, lambda: _show_taskset(one, catalog, answers or one.domain == OWN))
 
 
 def _show_taskset(one: TasksetSummary, catalog: Catalog, answers: bool) -> None:
@@ -103,7 +105,7 @@ def _show_taskset(one: TasksetSummary, catalog: Catalog, answers: bool) -> None:
 
 
 def _budget(turns: int | None, tokens: int | None) -> str:
-    own = [f"{turns} tool calls" if turns is not None else "", f"{tokens} tokens" if tokens is not None else ""]
+    own = [counted(turns, "tool call") if turns is not None else "", f"{tokens} tokens" if tokens is not None else ""]
     return ", ".join(filter(None, own)) or "as recipe.agent says"
 
 

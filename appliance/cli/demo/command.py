@@ -107,7 +107,7 @@ def _cycle(core: Core, seed: int, console: Console) -> Cycle:
                 markup=False,
             )
             return cycle
-    console.print("this takes some 5 to 8 minutes on two idle cores; an estimate for this machine follows")
+    console.print("this takes about ten minutes on two idle cores; an estimate for this machine follows")
     return core.cycles.start("demo", seed)
 
 

@@ -14,8 +14,8 @@ from policies.simulate import simulate as simulated
 
 @prints
 def simulate(assumed: Assumed, file: PolicyFile = None) -> Output[Simulated]:
-    """Estimate how often a policy promotes a model that is no better, and finds one that is. Simulated nights, without
-    the daemon.
+    """Estimate how often a policy promotes a model without a real gain, and finds one with it. Simulated nights,
+    without the daemon.
 
     Example: assay policy simulate policy.toml
     """

@@ -110,7 +110,7 @@ class JobFields(FrozenModel):
     """Fields of a job: flags of `assay submit`, or keys of its file, without those of the kinds of checks."""
 
     question: str | None = Field(None, min_length=1, max_length=20_000, pattern=r"\S", description="The question.")
-    kind: str | None = Field(None, description="How --expect is compared: answer or exact.")
+    kind: str | None = Field(None, description="How --expect is compared: answer (mathematics) or exact (text).")
     family: str | None = Field(None, description="An item of a task family, with its own check.")
     level: int = Field(0, ge=0, description="Level of the family's item.")
     item: int = Field(0, ge=0, lt=2**60, description="Number of the family's item.")
@@ -187,9 +187,10 @@ class JobFields(FrozenModel):
             for option in more:
                 if (value := getattr(self, parameter_name(option.flag))) not in (None, ()):
                     fields[option.field] = value if option.takes == "texts" else self._single(option, value)
-            if way == "expect" and self.kind is None:
+            kind = self._kind_name(way)
+            if way == "expect" and kind == "answer" and self.kind is None:
                 fields = _reading(fields["expected"]) | fields
-            return SPEC.validate_python({**fields, "kind": self._kind_name(way)})
+            return SPEC.validate_python({**fields, "kind": kind})
         except ValidationError as error:
             raise UsageError(f"invalid check: {first_fault(error)}", hint="see docs/jobs.md") from error
 
@@ -202,9 +203,14 @@ class JobFields(FrozenModel):
         return value[0]
 
     def _kind_name(self, way: str) -> str:
-        """Returns the kind that compares an expected answer: `kind`, else answer."""
-        if way != "expect" or self.kind is None:
+        """Returns the kind that compares an expected answer: `kind`; else by its form, mathematics or text."""
+        if way != "expect":
             return WAYS[way].name
+        if self.kind is None:
+            from curriculum.own.columns import kind_of_answer
+
+            in_variables = bool(getattr(self, "variable", ()))
+            return "answer" if in_variables else kind_of_answer(str(getattr(self, way)).strip())
         if any(self.kind == kind.name for kind in EXPECTED):
             return self.kind
         known = " or ".join(kind.name for kind in EXPECTED)

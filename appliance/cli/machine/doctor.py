@@ -38,6 +38,7 @@ from appliance.settings import policy_files
 from appliance.settings.config_layers import ConfigError
 from appliance.settings.data_schema import START_FRESH, ledger_fault, revision_of
 from appliance.system.lock_owner import owner_of
+from common.counting import counted
 from common.errors import HintedError
 from policies.errors import PolicyError
 from runtime.model import FrozenModel
@@ -71,9 +72,10 @@ def run(settings: Settings, *, selftest: bool) -> Output[DoctorDocument]:
     broken = [check.name for check in checks if check.grade is CheckGrade.FAILED]
     warned = sum(check.grade is CheckGrade.WARNING for check in checks)
     unseen = [check.name for check in checks if check.grade is CheckGrade.UNDECIDED]
-    said = f"failed: {', '.join(broken)}" if broken else f"model code can be run safely here; {warned} warnings"
+    warnings = counted(warned, "warning")
+    said = f"failed: {', '.join(broken)}" if broken else f"model code can be run safely here; {warnings}"
     if unseen and not broken:
-        said = f"too busy to look at: {', '.join(unseen)}; nothing failed; {warned} warnings"
+        said = f"too busy to look at: {', '.join(unseen)}; nothing failed; {warnings}"
     code = ExitCode.INFRASTRUCTURE if broken else ExitCode.BUSY if unseen else ExitCode.OK
     return Output(DoctorDocument(sound=not broken, checks=tuple(checks)), said, code)
 

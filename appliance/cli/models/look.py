@@ -71,7 +71,7 @@ def _show_comparison(found: ModelComparison) -> None:
         ]
     )
     show_table(
-        ("family", "items", "a passed", "b passed"),
+        ("taskset", "items", "a passed", "b passed"),
         [(f.family, f.items, f.passed_a, f.passed_b) for f in found.families],
         empty="no taskset has an item that both answered",
     )

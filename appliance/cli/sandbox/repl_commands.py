@@ -19,6 +19,7 @@ from appliance.cli.shell.live_line import columns_of
 from appliance.cli.shell.wrapping import wrapped
 from appliance.system.durable_file import expanded
 from appliance.text.printable import printable
+from common.counting import counted
 from runtime.errors import BadRequestError
 from runtime.sandbox import FileKind, Limits, SnapshotId
 
@@ -132,7 +133,7 @@ class ReplCommands:
             self._pool.forget(start)
         first = len(self.sessions)
         self.sessions += [ReplSession(self._pool, self._limits, box, self._write) for box in grown]
-        self._write(f"{number} branches, {first} to {first + number - 1}; switch with `:use {first}`")
+        self._write(f"{counted(number, 'branch')}, {first} to {first + number - 1}; switch with `:use {first}`")
 
     def do_use(self, which: str) -> None:
         if not (which.isascii() and which.isdigit() and int(which) < len(self.sessions)):

@@ -21,6 +21,7 @@ from appliance.cli.show.printing import Output, prints, show_line, show_progress
 from appliance.config import places
 from appliance.errors import AssayError, ExitCode
 from appliance.text.printable import printable
+from common.counting import counted
 from runtime.conformance import (
     AREAS,
     BENCH_LIMITS,
@@ -172,7 +173,7 @@ def _show(found: dict[BackendName, list[CheckResult]], failed: int) -> None:
     outcomes = [result.outcome for results in found.values() for result in results]
     held, left = outcomes.count(CheckOutcome.PASS), outcomes.count(CheckOutcome.REFUSED)
     hold = f"all {held} checks passed" + (f", and {left} are refused as documented" if left else "")
-    show_line(f"{failed} of {len(outcomes)} checks failed" if failed else hold)
+    show_line(f"{failed} of {counted(len(outcomes), 'check')} failed" if failed else hold)
 
 
 def _summary(results: Sequence[CheckResult]) -> str:

@@ -20,6 +20,7 @@ from appliance.cli.show.printing import (
     show_fields,
     show_line,
 )
+from common.counting import counted
 
 if TYPE_CHECKING:
     from appliance.cli.machine.doctor import DoctorDocument
@@ -150,7 +151,7 @@ def _show_status(found: Status) -> None:
             ("tampered with", found.tampered),
             ("worker", f"{worker.state}" + _doing(worker)),
             ("solvers", f"{found.solvers.state} (pid {found.solvers.pid})" if found.solvers.pid else None),
-            ("set aside", f"{aside} jobs: see `assay jobs ls`, then `assay jobs resume`" if aside else None),
+            ("set aside", f"{counted(aside, 'job')}: see `assay jobs ls`, then `assay jobs resume`" if aside else None),
             ("sandboxes", found.broker_news),
             ("blocked by", worker.waits_for),
             ("cycles wait for", found.cycles_wait_for),

@@ -85,6 +85,10 @@ RolloutId = Annotated[str, typer.Argument(help="Id, as listed by `rollouts ls`, 
 TasksetName = Annotated[
     str, typer.Argument(metavar="NAME", help="Taskset, as listed by `assay curriculum ls`.", autocompletion=tasksets)
 ]
+TasksetNames = Annotated[
+    list[str],
+    typer.Argument(metavar="NAME...", help="Tasksets, as listed by `assay curriculum ls`.", autocompletion=tasksets),
+]
 _A_CYCLE = "Id, as listed by `cycle ls`, or a prefix with its kind and 6 digits or more"
 CycleId = Annotated[str, typer.Argument(metavar="CYCLE", help=f"{_A_CYCLE}.", autocompletion=cycles)]
 CycleOrNewest = Annotated[

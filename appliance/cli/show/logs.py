@@ -74,14 +74,16 @@ def logs(
             time.sleep(FOLLOW_SECONDS)
 
 
-def event_lines(api: ApiClient, limit: int, *, after: int | None = None) -> Iterator[str | None]:
-    """Yields the daemon's newest events and all later ones, one line each; None whenever no further one exists yet."""
+def event_lines(api: ApiClient, limit: int, *, after: int | None = None, since: str = "") -> Iterator[str | None]:
+    """Yields the daemon's newest events and all later ones, one line each; None whenever no further one exists yet.
+    Events before the time `since` are left out."""
     after = max(0, api.status().last_event - limit) if after is None else after
     while True:
         found = api.events(after=after)
         for numbered in found:
             after = numbered.number
-            yield event_line(numbered.event)
+            if numbered.event.created >= since:
+                yield event_line(numbered.event)
         if not found:  # after a whole page there may be more
             yield None
 

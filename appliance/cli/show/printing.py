@@ -181,12 +181,15 @@ def age_text(seconds: float) -> str:
 
 
 def show_fields(fields: Iterable[tuple[str, object]]) -> None:
-    """Prints aligned `name value` lines; skips fields that are None or empty."""
-    rows = [(name, printable(str(value))) for name, value in fields if value is not None and value != ""]
+    """Prints aligned `name value` lines; skips fields that are None or empty. Further lines of a value are indented, so
+    that none looks like a field."""
+    rows = [(name, printable(str(value), lines=True)) for name, value in fields if value is not None and value != ""]
     width = max((len(name) for name, _ in rows), default=0)
     columns = columns_of(sys.stdout)
     for name, value in rows:
-        typer.echo(wrapped(f"{name:<{width}}  {value}", columns, indent=width + 2))
+        first, *others = value.rstrip("\n").split("\n")
+        for line in (f"{name:<{width}}  {first}", *(f"{'':{width}}  {line}" for line in others)):
+            typer.echo(wrapped(line, columns, indent=width + 2))
 
 
 def show_table(

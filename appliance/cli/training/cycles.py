@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from appliance.records.cycles import Cycle
 
 POLL_SECONDS = 0.5
+RECENT = 5
+"""Events shown of a cycle that `watch` begins to follow."""
+SEARCHED = 10
+"""Newest cycles that `show` searches for one that did something."""
 ENDS = {
     CycleState.DONE: ExitCode.OK,
     CycleState.CANCELLED: ExitCode.FAILED_VERDICT,
@@ -67,7 +71,7 @@ def _newest(api: ApiClient) -> str:
 @app.command("watch")
 @prints
 def watch(cycle: CycleOrNewest = None) -> Iterator[Cycle | str]:
-    """Follow a cycle to its end. Exit code 0 done, 1 cancelled, 5 failed or set aside.
+    """Follow a cycle to its end, from its newest events on. Exit code 0 done, 1 cancelled, 5 failed or set aside.
 
     Ctrl-C leaves the cycle running. With --json, print one line of JSON for each change.
 
@@ -75,15 +79,19 @@ def watch(cycle: CycleOrNewest = None) -> Iterator[Cycle | str]:
     """
     api = api_client()
     name, last = cycle or _newest(api), None
-    lines = event_lines(api, 0)
+    lines: Iterator[str | None] = event_lines(api, 0)
     while True:
         found = api.cycle(name).cycle
         name = found.id  # another that begins later may begin so, too
+        if last is None:
+            yield cycle_state(found)
+            if not found.state.rests:
+                status = api.status()
+                yield from filter(None, (status.nights, status.worker.waits_for))
+                lines = event_lines(api, RECENT, since=found.created)
         yield from takewhile(lambda line: line is not None, lines)
         if found != last:
             yield found
-        if last is None:
-            yield cycle_state(found)
         if found.state.rests:
             break
         last = found
@@ -121,24 +129,38 @@ class CycleDocument(CycleDetail):
 @app.command("show")
 @prints
 def show(cycle: CycleOrNewest = None) -> Output[CycleDocument]:
-    """Show one cycle: state, time spent, learning, decision, and the outcome of each taskset.
+    """Show one cycle: state, time spent, learning, decision, and the outcome of each taskset. Without an id, the newest
+    that did something.
 
     Example: assay cycle show --json
     """
     api = api_client()
-    found = api.cycle(cycle or _newest(api))
+    found, newer = (api.cycle(cycle), []) if cycle else _newest_with_work(api)
     tasksets = outcomes_of(found.cycle, api.pass_counts(found.cycle.id), found.evaluations)
     document = CycleDocument(**dict(found), tasksets=tuple(tasksets))
-    return Output(document, lambda: _show(document))
+    return Output(document, lambda: _show(document, newer))
 
 
-def _show(found: CycleDocument) -> None:
+def _newest_with_work(api: ApiClient) -> tuple[CycleDetail, list[Cycle]]:
+    """Returns the newest cycle with an attempt, step or decision, and the newer ones without; else the newest."""
+    newest = api.cycle(_newest(api))
+    newer: list[Cycle] = []
+    for one in api.cycles(SEARCHED):
+        found = api.cycle(one.id)
+        if found.rollouts or found.steps or found.evaluations or found.decisions:
+            return found, newer
+        newer.append(one)
+    return newest, []
+
+
+def _show(found: CycleDocument, newer: Sequence[Cycle]) -> None:
     one, last = found.cycle, found.steps[-1] if found.steps else {}
     show_fields(
         [
             ("cycle", f"{one.id}, seed {one.seed}"),
             ("state", f"{one.state.value}" + ("" if one.phase == one.state.value else f", {one.phase}")),
             ("failure" if one.state is not CycleState.CANCELLED else "why", one.failure),
+            ("newer", ", ".join(f"{cycle_state(empty)}: no attempt yet" for empty in newer)),
             ("begun", one.created[:19]),
             ("seconds", ", ".join(f"{phase} {seconds:.0f}" for phase, seconds in one.seconds.items())),
             ("rollouts", ", ".join(f"{purpose} {count}" for purpose, count in found.rollouts.items())),

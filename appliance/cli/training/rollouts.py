@@ -15,6 +15,7 @@ from appliance.client.messages import RolloutDetail, RolloutView
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
 from appliance.text.printable import printable
+from common.counting import counted
 from verifiers.contract.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -111,14 +112,17 @@ def show_detail(detail: RolloutDetail) -> None:
     show_fields(
         [
             ("rollout", one.id),
-            ("family", f"{one.family}, {one.purpose.value}, step {one.step}, sample {one.sample}"),
+            ("taskset", f"{one.family}, {one.purpose.value}, step {one.step}, sample {one.sample}"),
             ("question", one.question),
             ("model", short(one.weights) if len(one.weights) == 64 else one.weights),
             ("answer", _answer(one)),
             ("verdict", f"{_verdict(one)}: {one.verdict.reason}"),
             ("score", points(one.verdict.score)),
             ("verifier", f"{one.verdict.verifier} {one.verdict.version}"),
-            ("cost", f"{one.turns} turns, {_tokens(one)}{len(one.calls)} calls, {one.seconds:.2f} s"),
+            (
+                "cost",
+                f"{counted(one.turns, 'turn')}, {_tokens(one)}{counted(len(one.calls), 'call')}, {one.seconds:.2f} s",
+            ),
             ("no text", detail.unread),
         ]
     )
@@ -153,7 +157,7 @@ def _show_calls(one: RolloutView) -> None:
     if any(call.asks_world for call in one.calls):
         typer.echo("\n--- calls")
         for call in one.calls:
-            asked = call.asked if call.asks_world else f"{call.tool}, {len(call.code)} characters of code"
+            asked = call.asked if call.asks_world else f"{call.tool}, {counted(len(call.code), 'character')} of code"
             if not one.tokens:  # its words are not kept any more
                 asked = call.tool
             typer.echo(printable(f"{call.status.value}: {asked}")[:CALL_CHARS])
@@ -188,5 +192,5 @@ def prune(
 
     found = api_client(timeout_seconds=PRUNE_SECONDS).prune(Prune(nights=nights, dry_run=dry_run))
     verb = "would be dropped" if dry_run else "are dropped"
-    of = f"{found.rollouts} rollouts of {len(found.cycles)} cycles"
+    of = f"{counted(found.rollouts, 'rollout')} of {counted(len(found.cycles), 'cycle')}"
     return Output(found, f"the tokens of {of} {verb}: {found.bytes / 2**20:.1f} MiB")

@@ -12,9 +12,12 @@ from pydantic import RootModel
 from appliance.cli.shell.options import api_client
 from appliance.cli.show.printing import Output, prints, short_cycle, show_fields, show_table
 from appliance.errors import ExitCode, UsageError
+from appliance.settings.config_layers import user_file
 
 if TYPE_CHECKING:
     from appliance.client.nights import ScheduleView
+
+KEYS = 'nightly = "22:00-06:00" or enabled = false'
 
 app = typer.Typer(help="Show, pause and resume the schedule of nights.", no_args_is_help=True)
 
@@ -28,7 +31,10 @@ class NoticesDocument(RootModel[dict[str, str]]):
 def show(
     limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="Number of coming and of past nights.")] = 7,
 ) -> Output[ScheduleView]:
-    """Show the next and the last nights, in the schedule's time zone."""
+    """Show the next and the last nights, in the schedule's time zone, and the configuration keys that set them.
+
+    Example: assay schedule show --limit 3
+    """
     found = api_client().schedule(limit)
     return Output(found, lambda: _show(found))
 
@@ -87,6 +93,8 @@ def _show(found: ScheduleView) -> None:
             ("paused", paused if found.paused else ""),
             ("now", "nights are paused" if found.paused else found.holds or "a night works"),
             ("not measurable", "; ".join(found.unknown)),
+            ("set by", f"[schedule] in {user_file()}, such as {KEYS}; restart the daemon after a change"),
+            ("all keys", "`assay config show --explain schedule`"),
         ]
     )
     show_table(

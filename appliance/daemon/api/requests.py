@@ -192,7 +192,7 @@ def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _parameters(one: Parameter) -> list[dict[str, Any]]:
-    """Returns the path and query parameters that an endpoint's parameter stands for."""
+    """Returns the path and query parameters that an endpoint's parameter consists of."""
     if one.place is SentIn.BODY:
         return []
     if one.place is SentIn.FILTER:

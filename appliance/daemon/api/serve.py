@@ -126,7 +126,9 @@ def serve(settings: Settings, *, worker: Sequence[str] = (), paused: bool = Fals
 
 def _say_when_nights_are(core: Core) -> None:
     """Logs the start of the next night, so that a machine that starts working by itself has announced it."""
-    if core.settings.schedule.enabled:
+    if core.nights.book.state().paused:
+        log.info("nights are paused", hint="`assay schedule resume` ends the pause")
+    elif core.settings.schedule.enabled:
         log.info(
             "nights of training begin automatically",
             next=core.nights.next_time,

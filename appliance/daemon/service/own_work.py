@@ -24,6 +24,7 @@ from appliance.daemon.governance.trust import Trust
 from appliance.daemon.views import ledger_views as views
 from appliance.ledger.ledger import Ledger
 from appliance.system.durable_file import replace_file, sync_folder, write_private
+from common.counting import counted
 from curriculum.contract.errors import CurriculumError
 from curriculum.names import OWN
 from curriculum.own.rows import OwnRow, with_levels
@@ -93,7 +94,9 @@ class OwnWork:
             except BaseException:
                 path.unlink()  # not logged, so it must not happen
                 raise
-        self.events.add("curriculum", f"own/{made.name} was added: {len(made.rows)} problems, {made.digest[:12]}")
+        self.events.add(
+            "curriculum", f"own/{made.name} was added: {counted(len(made.rows), 'problem')}, {made.digest[:12]}"
+        )
         return OwnTasksetView(name=f"{OWN}/{made.name}", digest=made.digest, rows=len(made.rows))
 
     def collect(self, name: str, more: Sequence[OwnRow], refused: Mapping[str, str]) -> OwnTasksetView:
@@ -121,7 +124,7 @@ class OwnWork:
             except OSError as error:
                 raise BrokenError(f"the tasks cannot be stored: {error.strerror}", hint="free some space") from error
         if more:
-            self.events.add("curriculum", f"{full} has {len(more)} more tasks, {len(rows)} in all")
+            self.events.add("curriculum", f"{full} has {counted(len(more), 'more task')}, {len(rows)} in all")
         return OwnTasksetView(name=full, digest=digest, rows=len(rows))
 
     def decided_keys(self) -> set[str]:

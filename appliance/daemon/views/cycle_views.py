@@ -17,6 +17,7 @@ from appliance.promotion.evidence import CANARY, CANDIDATE, CHAMPION
 from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Evaluation
 from appliance.reporting.night_report import family_changes
+from common.counting import counted
 from policies.contract.decision import Decision, DecisionOutcome, GateOutcome, hours_between
 from policies.gates import approval, evidence, freshness
 from policies.gates.evidence import asks_again
@@ -86,7 +87,7 @@ def _after(decisions: Sequence[Decision], champion: str | None, policy: Policy, 
     if not held:
         return CandidateWait(CandidateNeed.OTHER, f"held: {newest.reason}")
     text = f"held, and no signature changes that: {held[0].gate} wants {held[0].would_change}"
-    more = f", and {len(held) - 1} more gates" if len(held) > 1 else ""
+    more = f", and {counted(len(held) - 1, 'more gate')}" if len(held) > 1 else ""
     return CandidateWait(CandidateNeed.OTHER, f"{text}{more}: `assay model show candidate`")
 
 

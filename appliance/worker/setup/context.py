@@ -82,7 +82,7 @@ class WorkContext:
 
     The checker runs programs in sessions of the pool, and runs our own tools in the backend the policy names. `threads`
     is the engine's thread count: sampling and training are bit-equal only at an equal count. `say` receives an event
-    kind and text about work on other hosts.
+    kind and text about work on other hosts, `still` frequent texts about the progress of long work.
     """
 
     def __init__(
@@ -104,6 +104,7 @@ class WorkContext:
         device: str = "auto",
         dtype: str = "auto",
         say: Callable[[str, str], object] = lambda kind, text: None,
+        still: Callable[[str], object] = lambda text: None,
     ) -> None:
         self.data = data
         self.ledger = ledger
@@ -116,10 +117,11 @@ class WorkContext:
         self._threads = threads
         self._device = device
         self._dtype = dtype
-        self._say = say
+        self._say, self._still = say, still
         self._loaded: tuple[str, Renderer] | None = None
         self.sessions: SessionPool = sessions(runtime, cluster, partial(say, "placed"))
         self.checker = Checker(runtime, sessions=self.sessions, tools_backend=BackendName(backend_for(policy, "tools")))
+        self.checker.on_checked = lambda done, count: still(f"{done} of {count} answers checked in sandboxes")
 
     @cached_property
     def engine(self) -> EnginePool:
@@ -221,7 +223,9 @@ class WorkContext:
     def agent(self, renderer: Renderer, budget: AgentBudget | None = None) -> Agent:
         """Returns an agent that runs rollouts with the engine's current weights, within the context's budget or the
         given one."""
-        return Agent(self.engine, self.sessions, renderer, budget or self.budget, self.clock)
+        made = Agent(self.engine, self.sessions, renderer, budget or self.budget, self.clock)
+        made.on_poll = lambda ended, asked: self._still(f"{ended} of {asked} attempts ended") if asked else None
+        return made
 
 
 def try_out(engine: Engine, files: ModelFiles) -> None:

@@ -225,7 +225,7 @@ def training_rules(policy: Policy, ledger: Ledger, cycle: str, tasksets: Sequenc
         listed = ", ".join(f"{name} {share:g} %" for name, share in shares.items()) or "none"
         raise CurriculumError(
             f"the policy's [data] lets this recipe's tasksets fill only {sum(shares.values()):g} % of a step: {listed}",
-            hint="raise max_share in [data], name more families there, or more tasksets in the recipe",
+            hint="add tasksets to recipe.tasksets, or raise max_share in the policy's [data]",
         )
     return TrainingRules(shares=shares, met=_met(ledger, cycle, nights) if nights else frozenset())
 

@@ -22,6 +22,9 @@ from curriculum.contract.task import Task
 from curriculum.separation.index import SeparationIndex, text_of
 from curriculum.separation.rules import Door, Match
 
+QUIET_SECONDS = 30.0
+"""Time without an event after which a cycle reports progress within a step; doubled until the next other event."""
+
 
 class CycleProgress:
     """Keeps the cycle's record current: phase, state and wall seconds by phase, summed over restarts."""
@@ -43,10 +46,12 @@ class CycleProgress:
         self._now = now
         self._mark = clock()
         self._said: set[tuple[str, str]] = set()
+        self._said_at, self._quiet = self._mark, QUIET_SECONDS
 
     def say(self, kind: str, text: str, curve: str = "", /, **figures: float) -> None:
         """Writes an event of the cycle to the ledger; `curve` names its figures if the kind is ambiguous."""
         self._ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
+        self._said_at, self._quiet = self._clock(), QUIET_SECONDS
         if self._curves is not None:
             self._curves(curve or kind, figures)
 
@@ -55,6 +60,12 @@ class CycleProgress:
         if (kind, text) not in self._said:
             self._said.add((kind, text))
             self.say(kind, text)
+
+    def still(self, text: str) -> None:
+        """Writes an event of progress within a step, if nothing was written for a while; ever more rarely."""
+        if self._clock() - self._said_at >= (quiet := self._quiet):
+            self.say("progress", text)
+            self._quiet = 2 * quiet
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

@@ -33,6 +33,7 @@ from appliance.worker.setup.cycle_setup import CycleSetup, TrainingResult, train
 from appliance.worker.setup.progress import CycleProgress, met_in_results, say_thrown_out
 from appliance.worker.sft.demonstrations import PlayedDemonstration, keep, kept, play
 from appliance.worker.sft.traces import Lesson
+from common.counting import counted
 from curriculum.demonstrations import demonstrable, demonstration
 from curriculum.seeds import derive
 from curriculum.separation.rules import Door
@@ -195,7 +196,7 @@ class SftRun:
                 hint="the policy's [data] gives their tasksets no share, or all of them are kept apart: see the events",
             )
         if len(left) < len(there):
-            said = f"{len(there) - len(left)} demonstrations are from tasksets without a share in the policy"
+            said = f"{counted(len(there) - len(left), 'demonstration')} from tasksets without a share in the policy"
             self._progress.say_once("warning", f"{said}, and are not learned from")
         return left
 

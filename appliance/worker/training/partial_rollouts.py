@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from appliance.records.record import Record
 from appliance.records.rollouts import Message, PartialRollout, Purpose, Rollout
 from appliance.system.durable_file import replace_file
+from common.counting import counted
 
 SECONDS = 20.0
 """Seconds between two writes: the maximum loss of a kill."""
@@ -132,7 +133,7 @@ class PartialRollouts:
         said = ""
         if self._went_on or self._anew:
             tokens = sum(self._went_on.values())
-            said = f"{len(self._went_on)} rollouts resumed from {tokens} tokens, {len(self._anew)} restarted"
+            said = f"{counted(len(self._went_on), 'rollout')} resumed from {tokens} tokens, {len(self._anew)} restarted"
         if self._unread:
             said = f"saved rollouts {self._unread}: all restarted"
         self._anew, self._went_on, self._unread = set(), {}, ""

@@ -427,3 +427,15 @@ def test_c13_where_the_format_writes_the_conversation_anew_a_new_sample_begins(s
     first, second = sample_each(rollout, 1.0)
     assert (first.trained_tokens, second.trained_tokens) == (2 * len(see), len(final))
     assert {first.rollout, second.rollout} == {rollout.id}
+
+
+def test_a_poll_reports_how_many_rollouts_have_ended(renderer: Renderer, sessions: SessionPool) -> None:
+    engine = ScriptedEngine({number: [renderer.answer("\\boxed{6}")] for number in range(3)})
+    ticks = iter(range(10_000))
+    agent = Agent(engine, sessions, renderer, AgentBudget(max_tokens=400), lambda: float(next(ticks)))
+    seen: list[tuple[int, int]] = []
+    agent.on_poll = lambda ended, asked: seen.append((ended, asked))
+    agent.roll([assignment(number) for number in range(3)])
+    assert seen
+    assert {asked for _, asked in seen} == {3}
+    assert [ended for ended, _ in seen] == sorted(ended for ended, _ in seen)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from appliance.cli.curriculum.add import how_to_train
+from appliance.cli.curriculum.add import AddedRows, _show_added, how_to_train
 from appliance.config.configuration import Settings
+from curriculum.own.columns import row_of
 
 SEVEN = '["arithmetic", "divisors", "powers", "counting", "sequences", "digits", "linear", "own/mine"]'
 
@@ -36,3 +37,26 @@ def test_where_the_list_is_written_already_that_place_is_named(tmp_path: Path) -
     lines = how_to_train(loaded(tmp_path), "own/mine")
     assert str(tmp_path / "etc" / "config.toml") in lines[1]
     assert lines[3] == '  tasksets = ["linear", "own/mine"]'
+
+
+def test_tasksets_added_one_after_another_end_in_one_list(tmp_path: Path) -> None:
+    lines = how_to_train(loaded(tmp_path), "own/mine", ["own/jobs", "own/mine", "own/sums", "own/units"])
+    assert "`assay curriculum certify own/sums own/units own/mine`" in lines[0]
+    assert lines[3] == f'  tasksets = {SEVEN.replace("own/mine", "own/sums")[:-1]}, "own/units", "own/mine"]'
+    assert "has all your tasksets" in lines[4]
+
+
+def test_the_first_accepted_rows_are_shown_with_the_answers_read_from_them(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        row_of({"question": f"What is {number} + 1?", "answer": f"So.\n#### {number + 1}"}, "auto", "a:1")
+        for number in range(5)
+    ]
+    rows.append(row_of({"question": "What?\x1b[2J" * 30, "answer": "x" * 99}, "exact", "a:2"))
+    added = AddedRows(name="own/a", kept=False, accepted=6, kinds={}, splits={}, lacks="", refused=())
+    _show_added(added, rows[:1] + rows[-1:] + rows[1:-1], (), dry_run=True)
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "What is 0 + 1? -> 1" in shown
+    assert "and 3 more" in shown
+    (long,) = (line for line in shown if line.startswith("What?"))
+    assert "\x1b" not in long
+    assert len(long) < 160

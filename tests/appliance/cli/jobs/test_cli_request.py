@@ -39,6 +39,9 @@ def test_a_check_needs_no_known_answer() -> None:
             AnswerSpec(notation="plain", domain="complex", expected="x+1", variables=("x",)),
         ),
         ({"expect": "42", "kind": "exact"}, ExactSpec(expected="42")),
+        ({"expect": "Paris"}, ExactSpec(expected="Paris")),
+        ({"expect": "2024-02-01"}, ExactSpec(expected="2024-02-01")),
+        ({"expect": "Paris", "kind": "answer"}, AnswerSpec(expected="Paris")),
         ({"spec": {"kind": "exact", "expected": "yes"}}, ExactSpec(expected="yes")),
     ],
 )

@@ -87,7 +87,7 @@ def test_a_policy_says_whose_approval_counts(tmp_path) -> None:
     assert said["approval"] == "1 person whose key is known here"
 
 
-@pytest.mark.parametrize(("figure", "said"), [(None, "taken out of service since"), (40.0, "its jobs speak against")])
+@pytest.mark.parametrize(("figure", "said"), [(None, "taken out of service since"), (40.0, "its jobs contradict")])
 def test_a_model_that_a_person_took_back_is_not_said_to_have_done_badly(figure: float | None, said: str) -> None:
     finding = service.finding(TakenBack(at=AT, reason="rollback by ada", figure=figure))
     assert said in finding.would_change

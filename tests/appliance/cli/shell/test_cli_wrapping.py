@@ -144,3 +144,15 @@ def test_the_plan_fits_80_columns_with_whole_headings(tmp_path) -> None:
     lines = output.decode().splitlines()
     assert any(line.split()[-4:] == ["at", "once", "a", "night"] for line in lines), lines
     assert all(len(line) <= 80 and "…" not in line for line in lines)
+
+
+def test_further_lines_of_a_field_are_indented_so_that_none_looks_like_a_field(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_fields([("question", "Add:\n1\nstate  solved\x1b[2J\n"), ("state", "failed")])
+    assert capsys.readouterr().out.splitlines() == [
+        "question  Add:",
+        "          1",
+        "          state  solved\\x1b[2J",
+        "state     failed",
+    ]

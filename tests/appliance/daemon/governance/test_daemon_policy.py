@@ -140,7 +140,7 @@ def test_the_policy_is_checked_explained_tried_out_and_simulated_at_the_command_
     explained = assay("policy", "explain", "candidate")
     assert explained.returncode == 0, explained.stderr
     assert "no rule of [promotion] applies, so the candidate is held" in explained.stdout
-    assert "to 1 against 'no better' after 1 night" in explained.stdout
+    assert "to 1 after 1 night" in explained.stdout
     backtested = assay("policy", "backtest", "--json")
     assert [row["candidate"] for row in json.loads(backtested.stdout)["rows"]] == [candidate]
     assert "1 hold; 0 differ from recorded decisions" in assay("policy", "backtest").stdout

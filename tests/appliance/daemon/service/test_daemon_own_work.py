@@ -73,7 +73,7 @@ def test_problems_are_checked_added_shown_and_removed(standing, ask, tmp_path: P
     assert (certified.returncode, "13 of 13 rows, each once" in certified.stdout) == (0, True), certified.stdout
     more = tmp_path / "more.jsonl"
     more.write_text(json.dumps({"question": "How many legs have three spiders?", "answer": "24"}))
-    assert '"linear", "own/more"]' in ask("curriculum", "add", str(more)).stdout
+    assert '"linear", "own/sums", "own/more"]' in ask("curriculum", "add", str(more)).stdout
     removed = ask("curriculum", "rm", "own/sums")
     assert (removed.returncode, ask("curriculum", "rm", "own/sums").returncode) == (0, 2)
 
