@@ -94,6 +94,7 @@ def test_a_night_after_one_that_failed_begins_from_the_configured_model_as_it_is
     def first(name: str, folder: Path) -> str:
         ledger.put_cycle(made := cycle_of(name, recipe=SHORT))
         run = CycleRun(made, context, CycleProgress(made, ledger, lambda: 0.0), folder)
+        run.prepare()
         held = run._held()
         return run._start(run._setup(held)).manifest
 
