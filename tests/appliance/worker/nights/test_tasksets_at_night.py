@@ -30,9 +30,11 @@ from appliance.records.training import RolloutFilter
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.tools import tools_of
 from appliance.settings.policy_files import parse_policy
+from appliance.worker.cycle import CycleRun
 from appliance.worker.evaluation.measurements import unsolvable
 from appliance.worker.setup.context import WorkContext
 from appliance.worker.setup.cycle_setup import CycleSetup, training_rules
+from appliance.worker.setup.progress import CycleProgress
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Task
 from curriculum.registry import draft_of, taskset_named
@@ -211,13 +213,16 @@ def test_a_lean_that_is_lost_on_the_way_is_no_reward_and_no_evaluation_is_made_w
     night: Callable[..., WorkContext], ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = policy(100.0, "theorems = 25.0")
-    seed = 6  # of which no more than half of the held-out tasks are theorems
+    seed = 3  # of which no more than half of the held-out tasks are theorems
     script = Script(few, seed)
     monkeypatch.setitem(ENGINES, "scripted", lambda rows, slots, threads: script.engine)
     context = night("scripted")
     context.policy = few
     cycle = cycle_of("n", seed, RECIPE)
-    ledger.put_cycle(cycle.model_copy(update={"plan": {**cycle.plan, "tasksets": list(NAMES)}}))
+    ledger.put_cycle(cycle)
+    begun = ledger.cycle("n")
+    assert begun is not None
+    CycleRun(begun, context, CycleProgress(begun, ledger, lambda: 0.0), None).prepare()
     monkeypatch.setenv("LEAN_TOOLCHAIN", "/nothing")
     with pytest.raises(InfrastructureError, match="lost to infrastructure errors"):
         run_night(context, "n", recipe=RECIPE)
