@@ -38,7 +38,8 @@ def next_phase(cycle: Cycle, ledger: Ledger) -> Literal["prepare", "train", "eva
 def has_answers(cycle: Cycle, ledger: AuditedLedger) -> bool:
     """True if an unfinished cycle has asked its candidate the sealed questions: people may have seen the result."""
     return (
-        next_phase(cycle, ledger) == "evaluate"
+        "candidate" in cycle.plan
+        and next_phase(cycle, ledger) != "decide"
         and ledger.in_force.bound("rollouts", f"{cycle.id}/{CANDIDATE_RUN}") is not None
     )
 

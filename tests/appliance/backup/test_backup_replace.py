@@ -132,11 +132,11 @@ def test_an_old_copy_of_a_folder_is_accepted_by_a_persons_word(gone_on: tuple[Pa
     shutil.rmtree(data)
     data.with_name("copy").rename(data)
     assert assay(data, "audit", "verify").returncode == 1
-    for wrong in ((), ("--forget", "2")):
+    for wrong in ((), ("--forget", "1")):
         refused = assay(data, "audit", "accept", *wrong)
         assert refused.returncode == 4
-        assert b"--forget 1" in refused.stderr
-    accepted = assay(data, "audit", "accept", "--forget", "1")
+        assert b"--forget 2" in refused.stderr
+    accepted = assay(data, "audit", "accept", "--forget", "2")
     assert accepted.returncode == 0, accepted.stderr
     assert assay(data, "audit", "verify").returncode == 0
 
