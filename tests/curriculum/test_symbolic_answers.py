@@ -134,7 +134,8 @@ def _(text: str, answer: str) -> bool:
 @by_sympy(*(topic for topic in TASKSETS["inequalities"].topics if topic != "whole_solutions"))
 def _(text: str, answer: str) -> bool:
     """At the ends of the intervals, on both sides of them, and on a grid."""
-    stated = asked(text, r"(?:.*\. )?Solve (.*) for real x", r"numbers x is (.*)\? Answer", r"real x with (.*)\. Answer")[0]
+    ways = (r"(?:.*\. )?Solve (.*) for real x", r"numbers x is (.*)\? Answer", r"real x with (.*)\. Answer")
+    stated = asked(text, *ways)[0]
     left, sign, right = asked(re.sub(r"\|([^|]*)\|", r"Abs(\1)", stated), r"(.*) (<=|>=|<|>) (.*)")
     gap = read(left) - read(right)
     intervals = [
