@@ -303,15 +303,15 @@ def events_text(events: Sequence[Numbered], wanted: str = "", *, width: int = 0)
         return plain(
             "No event matches." if wanted else "No event yet: nights, jobs and decisions are listed here.", DIM
         )
-    text = Text()
+    lines = []
     for _, event in events:
         line = plain(f"{event.created[5:19].replace('T', ' ')}  ", DIM)
         line.append_text(plain(f"{event.kind:<11} ", CARE if event.kind in (*ALARMS, "governance") else DIM))
         line.append_text(plain(event.text, limit=400))
         if width:
             line.truncate(width, overflow="ellipsis")
-        text.append_text(line.append("\n"))
-    return text
+        lines.append(line)
+    return Text("\n").join(lines)
 
 
 def whole_size(count: float) -> str:

@@ -73,7 +73,7 @@ def test_an_answer_may_come_from_standard_input_and_the_verdict_as_json(checked)
 
 def test_fields_may_come_from_a_file_and_options_go_before_them(checked, tmp_path) -> None:
     spec = tmp_path / "spec.toml"
-    spec.write_text('form = "same"\nabsolute = "0.1"\n')
+    spec.write_text('form = "same"\n')
     assert checked("answer", "--gold", "1/2", "--answer", "2/4", "--spec", spec).returncode == 1
     assert checked("answer", "--gold", "1/2", "--answer", "2/4", "--spec", spec, "--form", "equal").returncode == 0
 

@@ -243,7 +243,7 @@ def test_what_the_tutorial_has_one_type_next_is_answered(
 
 def test_beginning_anew_keeps_what_was_there(copied: Path) -> None:
     before = (copied / "ledger.sqlite3").stat().st_ino
-    code, output = stopped_at("this takes some", copied, "--fresh")
+    code, output = stopped_at("this takes about", copied, "--fresh")
     assert (code, "Traceback" in output) == (130, False), output
     (old,) = copied.parent.glob("data.before-*")
     assert str(old) in output.replace("\n", "")

@@ -70,7 +70,7 @@ def test_a_machine_where_nothing_holds_ends_with_1_and_says_what_was_seen(
     assert found.code is ExitCode.FAILED_VERDICT
     assert "fail  gvisor: names persist" in shown
     assert "it ended at once: \\x1b[2J (Look.)" in shown
-    assert "1 of 1 checks failed" in shown
+    assert "1 of 1 check failed" in shown
 
 
 FIGURES = {
