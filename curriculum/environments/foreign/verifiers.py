@@ -7,6 +7,7 @@ is a model, an environment of several agents.
 """
 
 import asyncio
+import functools
 import hashlib
 import inspect
 import itertools
@@ -17,6 +18,7 @@ import verifiers.v1 as vf
 from mcp.server.mcpserver import MCPServer
 from verifiers.v1.envs.single_agent import SingleAgentEnv
 from verifiers.v1.graph import MessageNode
+from verifiers.v1.state import state_cls
 from verifiers.v1.trace import AgentInfo, Trace, TraceTask
 from verifiers.v1.types import AssistantMessage, UserMessage
 from verifiers.v1.utils.loaders import environment_class, taskset_class, taskset_config_type
@@ -32,6 +34,7 @@ WINDOW = 1 << 14
 ITEM_BYTES = 9_000
 given: "list[str]" = []
 loop = asyncio.new_event_loop()
+states: "dict[Any, Any]" = {}
 servers: "dict[str, tuple[Any, str]]" = {}
 """The server of a tool, and its name there, by the name that a model calls."""
 
@@ -66,9 +69,14 @@ def toolsets_of(task: Any) -> "list[Any]":
     return [*task.toolsets(task.config), *shared.toolsets(shared.config)]
 
 
+def state_of(kind: Any) -> Any:
+    """The world's one state of that class: what tools write to it, rewards read."""
+    return states.setdefault(kind, kind())
+
+
 def kept_state(toolset: Any) -> Any:
-    """Gives a toolset one state for the world, in place of a channel to the framework."""
-    state = toolset._state_cls()
+    """Gives a toolset the world's state, in place of a channel to the framework."""
+    state = state_of(toolset._state_cls)
 
     async def pull() -> Any:
         return state
@@ -105,8 +113,7 @@ def asked_of(task: Any) -> str:
 
 
 def use_tool(name: str, arguments: "dict[str, Any]") -> str:
-    if not servers:
-        asked_of(task_of(SETUP["item"]))
+    played()
     if name not in servers:
         raise ToolError(f"unknown tool {name!r}: the tools are {', '.join(servers) or 'none'}")
     server, called = servers[name]
@@ -123,6 +130,13 @@ def use_tool(name: str, arguments: "dict[str, Any]") -> str:
 
 def task_of(item: "dict[str, Any]") -> Any:
     return next(iter(tasks_from(place(item["seed"], item["size"], item["index"]))))
+
+
+@functools.cache
+def played() -> "tuple[Any, str]":
+    """The world's task, its tools ready, and what a model is asked."""
+    task = task_of(SETUP["item"])
+    return task, asked_of(task)
 
 
 def question_of(task: Any) -> str:
@@ -167,15 +181,15 @@ def reward() -> float:
     if not given:
         return 0.0
     item = SETUP["item"]
-    task = task_of(item)
-    question = question_of(task)
-    if hashlib.sha256(asked_of(task).encode()).hexdigest() != item["asked"]:
+    task, asked = played()
+    if hashlib.sha256(asked.encode()).hexdigest() != item["asked"]:
         raise RuntimeError(f"item {item['index']} of {item['name']} is another one than was asked")
     trace = Trace(
         task=TraceTask(type=type(task).__name__, data=task.data, key=task.key, hash=task.hash),
         agent=AgentInfo(config=vf.AgentConfig()),
+        state=state_of(state_cls(type(task))),
         nodes=[
-            MessageNode(message=UserMessage(content=question)),
+            MessageNode(message=UserMessage(content=question_of(task))),
             MessageNode(parent=0, message=AssistantMessage(content=given[0]), sampled=True),
         ],
         is_completed=True,
