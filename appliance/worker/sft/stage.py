@@ -196,8 +196,8 @@ class SftRun:
                 hint="the policy's [data] gives their tasksets no share, or all of them are kept apart: see the events",
             )
         if len(left) < len(there):
-            said = f"{counted(len(there) - len(left), 'demonstration')} from tasksets without a share in the policy"
-            self._progress.say_once("warning", f"{said}, and are not learned from")
+            said = f"leaves out {counted(len(there) - len(left), 'demonstration')} from tasksets"
+            self._progress.say_once("warning", f"{said} without a share in the policy")
         return left
 
     def _demonstrated(self) -> list[str]:

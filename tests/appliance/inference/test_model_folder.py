@@ -71,8 +71,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "pickled weights": (pickle_the_weights, "no safetensors"),
     "weights cut short": (cut_weights_short, "is broken"),
     "weights are no safetensors": (lambda f: (f / "model.safetensors").write_bytes(b"\x80\x02PK" * 20), "is broken"),
-    "more layers than weights": (lambda f: change_config(f, num_hidden_layers=3, layer_types=None), "12 weights"),
-    "other shapes": (lambda f: change_config(f, intermediate_size=96), "6 weights"),
+    "more layers than weights": (lambda f: change_config(f, num_hidden_layers=3, layer_types=None), "and 9 more"),
+    "other shapes": (lambda f: change_config(f, intermediate_size=96), "and 3 more"),
     "heads that do not divide": (
         lambda f: change_config(f, num_attention_heads=5),
         "weights are missing or do not fit",
