@@ -69,7 +69,7 @@ def test_branches_say_nothing_of_how_hard_a_level_is() -> None:
         judged(other, 4, Outcome.INFRA_ERROR),
         judged(other, 5, Outcome.PASS, "r4"),
     ]
-    places = [Place(one.taskset, one.level) for one in (task, other)]
+    places = [Place(one.taskset, one.level, one.topic) for one in (task, other)]
     assert seen_of([task, other], rollouts) == [Seen(places[0], 1, 2), Seen(places[1], 0, 0)]
 
 
