@@ -453,7 +453,8 @@ def test_two_installers_do_not_work_on_one_checkout(checkout: Path, flags: list[
 
 
 @pytest.mark.parametrize(
-    "script", ["install.sh", "install/releases.sh", "install/replacing.sh", "install/wheels.sh", ".ci/run"]
+    "script",
+    ["install.sh", "install/releases.sh", "install/replacing.sh", "install/smollm2.sh", "install/wheels.sh", ".ci/run"],
 )
 def test_shellcheck_finds_nothing(script: str) -> None:
     shellcheck = Path(sys.executable).with_name("shellcheck")
