@@ -254,7 +254,7 @@ _KINDS = {"gguf": _gguf, "ollama": _ollama, "hub": _hub, "lmstudio": _lmstudio}
 
 def _in_folder(folder: Path, name: str, hint: str) -> LocatedModel:
     """Returns the only GGUF file in a folder. Raises UsageError for none or several."""
-    found = sorted(_ggufs(folder))
+    found = sorted(_ggufs(folder)) if folder.is_dir() else []
     if len(found) != 1:
         listed = ": " + ", ".join(one.name for one in found[:5]) if found else ""
         several = f"import one of them by its path, as in gguf:{found[0]}" if found else hint
