@@ -95,7 +95,7 @@ def read_gguf(path: Path) -> GgufFile:
         raise UnusableModelError(f"no such file: {path}", hint="check the path")
     size = path.stat().st_size
     with path.open("rb") as stream:
-        header = _Header(path, stream, size)
+        header = _GgufHeader(path, stream, size)
         if header.take(4) != MAGIC:
             raise header.fault("not a GGUF file")
         version = header.number(4)
@@ -127,7 +127,7 @@ def read_gguf(path: Path) -> GgufFile:
     return GgufFile(path, fields, tensors)
 
 
-class _Header:
+class _GgufHeader:
     """Sequential reader of a header within the bounds."""
 
     def __init__(self, path: Path, stream: BinaryIO, size: int) -> None:
