@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appliance.learning.errors import CheckpointError
 from appliance.models.gguf import ARCHITECTURES, CONTROL, NORMAL, OWN, SPLITS, UNUSED, require_whole
 from appliance.models.gguf_reader import GgufFile, numbers
 from appliance.readiness.model import UnusableModelError
@@ -71,11 +72,11 @@ _SHAPE = {
 }
 _OTHER = (
     *("attention.head_count_kv", "attention.key_length", "attention.value_length", "rope.dimension_count"),
-    *("attention.layer_norm_rms_epsilon", "rope.freq_base", "vocab_size"),
+    *("attention.layer_norm_rms_epsilon", "attention.head_dim", "rope.freq_base", "vocab_size"),
 )
 _TOKENIZER = (
     *("model", "pre", "tokens", "token_type", "merges", "scores", "add_bos_token", "add_eos_token"),
-    "add_space_prefix",
+    *("add_space_prefix", "add_padding_token", "add_unknown_token", "add_mask_token"),
 )
 
 
@@ -103,7 +104,10 @@ class _Fields:
 
     def real(self, name: str, missing: float | None = None) -> float:
         """Returns a float32 as the shortest decimal that reads back as the same float32."""
-        return float(str(np.float32(self.get(name, float, missing))))
+        value = float(str(np.float32(self.get(name, float, missing))))
+        if not 0 < value < 1e12:
+            raise self.refuse(f"invalid {name} ({value})")
+        return value
 
     def texts(self, name: str) -> list[str]:
         found = self.get(name, list)
@@ -128,14 +132,13 @@ class _Fields:
         for name, value in self._fields.items():
             decides = name.startswith((f"{architecture}.", "tokenizer.ggml.", "adapter.", "split."))
             empty = value in (0, False, "", "none") or (name == "split.count" and value == 1)
-            if decides and name not in known and not empty and not name.endswith("_token_id"):
+            if decides and name not in known and not empty and not name.endswith(("_token_id", "_token_ids")):
                 raise self.refuse(f"it has {name!a:.100}, which this import does not know")
 
 
 def write_model(file: GgufFile, folder: Path) -> str:
     """Writes a GGUF file's model into an empty folder: config.json, tokenizer, weights. Returns the quantised number
-    formats, by their share of the file; empty for plain weights. Raises UnusableModelError, CheckpointError for
-    weights that do not fit the configuration, and OSError."""
+    formats, by their share of the file; empty for plain weights. Raises UnusableModelError and OSError."""
     fields = _Fields(file)
     architecture = fields.get("general.architecture", str)
     family = next((name for name, one in ARCHITECTURES.items() if one == architecture), None)
@@ -147,7 +150,10 @@ def write_model(file: GgufFile, folder: Path) -> str:
     fields.require_known(architecture)
     config = _config(fields, file, architecture, family)
     shapes = {name: one.shape for name, one in file.tensors.items() if name != _ROPE}
-    require_whole(shapes, config, architecture)
+    try:
+        require_whole(shapes, config, architecture)
+    except CheckpointError as error:
+        raise fields.refuse(str(error).replace("config.json", "its header")) from error
     tokenizer, settings, ends = _tokenizer(fields, config)
     config["dtype"] = _number_type(file)
     config |= {f"{key}_token_id": fields.token(long, tokenizer[1]) for key, long in _SPECIAL.items() if key != "unk"}
@@ -172,7 +178,9 @@ def _config(fields: _Fields, file: GgufFile, architecture: str, family: str) -> 
     config |= {name: fields.number(f"{architecture}.{key}") for name, key in _SHAPE.items()}
     heads, hidden = config["num_attention_heads"], config["hidden_size"]
     size = fields.number(f"{architecture}.attention.key_length", hidden // heads or None)
-    for other in ("attention.value_length", "rope.dimension_count"):
+    if size % 2:
+        raise fields.refuse(f"odd size of a head ({size})")
+    for other in ("attention.value_length", "attention.head_dim", "rope.dimension_count"):
         if fields.number(f"{architecture}.{other}", size) != size:
             raise fields.refuse(f"{architecture}.{other} differs from the size of a head ({size})")
     if config["num_hidden_layers"] > len(file.tensors) or "token_embd.weight" not in file.tensors:
@@ -201,7 +209,11 @@ def _rope_scaling(fields: _Fields, file: GgufFile, size: int, theta: float) -> d
     turns = 8192 * theta ** -(np.arange(0, size, 2) / size) / (2 * np.pi)
     for factor in _LLAMA3_FACTORS:
         smooth = np.clip((turns - 1.0) / 3.0, 0.0, 1.0)
-        if held is not None and held.shape == turns.shape and np.allclose(held, 1 / ((1 - smooth) / factor + smooth)):
+        if (
+            held is not None
+            and held.shape == turns.shape
+            and np.allclose(held, 1 / ((1 - smooth) / factor + smooth), 1e-4)
+        ):
             scaling = {"rope_type": "llama3", "factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
             return {"rope_scaling": {**scaling, "original_max_position_embeddings": 8192}}
     raise fields.refuse(f"its {_ROPE} are not those of a published long-context setting")
@@ -240,6 +252,7 @@ def _tokenizer(
         raise fields.refuse("its merges do not fit its tokens")
     special = {key: fields.token(long, tokens) for key, long in _SPECIAL.items()}
     ends = [one for key in ("eos", "eot", "eom") if (one := fields.token(key, tokens)) is not None]
+    ends += [one for one in fields.get("tokenizer.ggml.eos_token_ids", list, []) if one in tokens]
     if not ends:
         raise fields.refuse("its header names no end token")
     before = special["bos"] if fields.get("tokenizer.ggml.add_bos_token", bool, rule in _LLAMA3) else None
@@ -280,12 +293,14 @@ def _around(before: int | None, behind: int | None, tokens: Mapping[int, str]) -
     """Returns the post-processor that puts these tokens around a text; None without any."""
     if before is None and behind is None:
         return None
-    parts: list[dict[str, Any]] = [{"Sequence": {"id": "A", "type_id": 0}}]
     marks = {str(tokens[one]): one for one in (before, behind) if one is not None}
-    parts[:0] = [{"SpecialToken": {"id": tokens[before], "type_id": 0}}] if before is not None else []
-    parts += [{"SpecialToken": {"id": tokens[behind], "type_id": 0}}] if behind is not None else []
     special = {text: {"id": text, "ids": [number], "tokens": [text]} for text, number in marks.items()}
-    return {"type": "TemplateProcessing", "single": parts, "pair": parts, "special_tokens": special}
+    first, last = (
+        [{"SpecialToken": {"id": tokens[one], "type_id": 0}}] if one is not None else [] for one in (before, behind)
+    )
+    single, pair = ([{"Sequence": {"id": name, "type_id": 0}} for name in names] for names in ("A", "AB"))
+    parts = {"single": [*first, *single, *last], "pair": [*first, *pair, *last]}
+    return {"type": "TemplateProcessing", **parts, "special_tokens": special}
 
 
 def _number_type(file: GgufFile) -> str:

@@ -15,11 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from appliance.errors import UsageError
 from appliance.system.durable_file import expanded
 from common.strict_json import Bounds, NotJsonError, read
+from runtime.model import FrozenModel
 
 BASES = "bases"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -70,12 +70,11 @@ class LocatedModel:
     """Hint for a model of which files are missing."""
 
 
-@dataclass(frozen=True)
-class FoundModel:
+class ImportableModel(FrozenModel):
     source: str
     """Argument of `assay model import`."""
-    size: int
-    """Bytes of its weights."""
+    bytes: int
+    """Size of its weights."""
 
 
 def stores(environ: Mapping[str, str], home: Path) -> Stores:
@@ -130,11 +129,11 @@ def locate(source: str, places: Stores) -> LocatedModel:
     return LocatedModel(name or found.name, found.path, found.license, found.dropped, found.finish)
 
 
-def find_models(places: Stores) -> list[FoundModel]:
+def find_models(places: Stores) -> list[ImportableModel]:
     """Lists the models in the stores on this machine, the first thousand of each kind."""
     found = []
     if places.smollm2.is_dir():
-        found += [FoundModel(SMOLLM2, _size(one)) for one in _ggufs(places.smollm2)]
+        found += [ImportableModel(source=SMOLLM2, bytes=_size(one)) for one in _ggufs(places.smollm2)]
     for find in (_in_ollama, _in_hub, _in_lmstudio):
         with suppress(OSError):
             found += islice(find(places), _MOST_FOUND)
@@ -275,7 +274,7 @@ def _ggufs(folder: Path) -> Iterator[Path]:
             yield one
 
 
-def _in_ollama(places: Stores) -> Iterator[FoundModel]:
+def _in_ollama(places: Stores) -> Iterator[ImportableModel]:
     for store in places.ollama:
         for manifest in sorted((store / "manifests").glob("*/*/*/*")):
             host, space, model, tag = manifest.parts[-4:]
@@ -284,34 +283,26 @@ def _in_ollama(places: Stores) -> Iterator[FoundModel]:
             with suppress(UsageError, OSError):
                 sizes = [size for kind, _, size in _layers(manifest) if kind == f"{_LAYER}model"]
                 if sizes and _OLLAMA.fullmatch(short):
-                    yield FoundModel(f"ollama:{short}", sum(sizes))
+                    yield ImportableModel(source=f"ollama:{short}", bytes=sum(sizes))
 
 
-def _in_hub(places: Stores) -> Iterator[FoundModel]:
+def _in_hub(places: Stores) -> Iterator[ImportableModel]:
     for folder in sorted(places.hub.glob("models--*--*")):
         _, publisher, name = folder.name.split("--", 2)
         with suppress(UsageError, OSError):
             path = _hub(f"{publisher}/{name}", places).path
             weights = [path] if path.is_file() else path.glob("*.safetensors")
             if size := sum(map(_size, weights)):
-                yield FoundModel(f"hub:{publisher}/{name}", size)
+                yield ImportableModel(source=f"hub:{publisher}/{name}", bytes=size)
 
 
-def _in_lmstudio(places: Stores) -> Iterator[FoundModel]:
+def _in_lmstudio(places: Stores) -> Iterator[ImportableModel]:
     for store in places.lmstudio:
         for folder in sorted(store.glob("*/*/")):
             if _REPOSITORY.fullmatch("/".join(folder.parts[-2:])):
                 for one in sorted(_ggufs(folder)):
-                    yield FoundModel(f"lmstudio:{'/'.join(one.parts[-3:])}", _size(one))
+                    yield ImportableModel(source=f"lmstudio:{'/'.join(one.parts[-3:])}", bytes=_size(one))
 
 
 def _size(path: Path) -> int:
     return path.stat().st_size
-
-
-def base_record(folder: Path) -> dict[str, Any]:
-    """Reads the record of a registered base model; empty if unreadable."""
-    with suppress(OSError, NotJsonError), (folder / "base.json").open("rb") as stream:
-        found = read(stream.read(_MOST_MANIFEST.size + 1), _MOST_MANIFEST)
-        return found if isinstance(found, dict) else {}
-    return {}

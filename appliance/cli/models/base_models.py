@@ -7,13 +7,16 @@ import shlex
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.shell.options import data_folder
 from appliance.cli.show.printing import Output, prints, short, show_fields, show_line, show_table
 from runtime.model import FrozenModel
+
+if TYPE_CHECKING:
+    from appliance.models.local_models import ImportableModel
 
 Source = Annotated[
     str | None,
@@ -47,13 +50,6 @@ class ImportedModel(FrozenModel):
     """Parts of the source that the registered model does not have."""
 
 
-class ImportableModel(FrozenModel):
-    source: str
-    """Argument of `assay model import`."""
-    bytes: int
-    """Size of its weights."""
-
-
 class ExportedModel(FrozenModel):
     folder: str | None
     """Written folder, or file for llama.cpp."""
@@ -85,7 +81,7 @@ def import_model(
 
     places = stores(os.environ, Path.home())
     if source is None:
-        found = [ImportableModel(source=one.source, bytes=one.size) for one in find_models(places)]
+        found = find_models(places)
         return Output(found, lambda: _show_importable(found))
     from appliance.models.import_model import import_base
 

@@ -35,10 +35,6 @@ if TYPE_CHECKING:
 class RegisteredBase(FrozenModel):
     name: str
     folder: str
-    parameters: int | None
-    """None if its record is unreadable."""
-    quantised_from: str
-    """Number formats of its weights before the import; empty for weights that were not quantised."""
 
 
 SIGNED = "is recorded, and valid for this evaluation alone: another night brings new figures to sign"
@@ -68,31 +64,17 @@ def ls(
 
 
 def _registered(data: Path) -> list[RegisteredBase]:
-    from appliance.models.local_models import BASES, base_record, registered_bases
+    from appliance.models.local_models import BASES, registered_bases
 
-    found = []
-    for name in registered_bases(data):
-        record = base_record(data / BASES / name)
-        count, formats = record.get("parameters"), record.get("quantised_from")
-        found.append(
-            RegisteredBase(
-                name=name,
-                folder=str(data / BASES / name),
-                parameters=count if isinstance(count, int) else None,
-                quantised_from=formats if isinstance(formats, str) else "",
-            )
-        )
-    return found
+    return [RegisteredBase(name=name, folder=str(data / BASES / name)) for name in registered_bases(data)]
 
 
 def _show_bases(bases: Sequence[RegisteredBase]) -> None:
     show_table(
-        ("base model", "parameters", "quantised from", "folder"),
-        [
-            (one.name, f"{one.parameters / 1e6:,.1f} million" if one.parameters else "", one.quantised_from, one.folder)
-            for one in bases
-        ],
-        empty="no base models: `assay model import` lists those on this machine",
+        ("base model", "folder"),
+        [(one.name, one.folder) for one in bases],
+        empty="no base models: `assay model import` lists models on this machine",
+        whole=True,
     )
 
 
