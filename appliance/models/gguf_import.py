@@ -324,9 +324,10 @@ def _write_weights(file: GgufFile, config: Mapping[str, Any], turns: bool, targe
         shape = file.tensors[name].shape
         start, end = end, end + int(np.prod(shape, dtype=object)) * (4 if kind == "F32" else 2)
         header[renamed] = {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
-    if end > (free := shutil.disk_usage(target.parent).free):
+    if 2 * end > (free := shutil.disk_usage(target.parent).free):  # they are copied once, with their manifest
         raise UnusableModelError(
-            f"{file.path}: its weights take {end / 1e9:.1f} GB as {config['dtype']}, and {free / 1e9:.1f} GB are free",
+            f"{file.path}: importing its weights as {config['dtype']} takes {2 * end / 1e9:.1f} GB of disk, and "
+            f"{free / 1e9:.1f} GB are free",
             hint="free space on the disk of the data folder",
         )
     text = json.dumps(header, separators=(",", ":")).encode()

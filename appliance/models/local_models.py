@@ -211,25 +211,30 @@ def _hub(what: str, places: Stores) -> LocatedModel:
     name, at, revision = what.partition("@")
     if not _REPOSITORY.fullmatch(name) or (at and not _REVISION.fullmatch(revision)):
         raise UsageError(f"invalid model of the hub {what!a:.120}", "write ORG/NAME or ORG/NAME@REVISION")
-    folder, revision = places.hub / f"models--{name.replace('/', '--')}", revision or "main"
-    finish = f"finish the download: `hf download {name}`"
-    commit = revision
+    finish, short = f"finish the download: `hf download {name}`", name.partition("/")[2]
+    snapshot = _snapshot(name, revision or "main", places.hub)
+    for entry in snapshot.iterdir():
+        _within(entry, snapshot.parents[1])
+        if not entry.exists():
+            raise UsageError(f"{entry.name} of {name} is only half downloaded", finish)
+    if not list(snapshot.glob("*.safetensors")) and list(_ggufs(snapshot)):
+        return _in_folder(snapshot, short, finish)
+    return LocatedModel(short, snapshot, finish=finish)
+
+
+def _snapshot(name: str, revision: str, cache: Path) -> Path:
+    """Returns the folder of a repository's revision in the Hugging Face cache. Raises UsageError."""
+    folder, commit = cache / f"models--{name.replace('/', '--')}", revision
     if not _COMMIT.fullmatch(revision):
         with suppress(OSError), _within(folder / "refs" / revision, folder).open("rb") as stream:
             commit = stream.read(64).decode("ascii", "replace").strip()
     snapshot = folder / "snapshots" / commit
     if not _COMMIT.fullmatch(commit) or not snapshot.is_dir():
         raise UsageError(
-            f"{name} at revision {revision} is not in the Hugging Face cache {places.hub}",
+            f"{name} at revision {revision} is not in the Hugging Face cache {cache}",
             f"nothing is downloaded here: run `hf download {name}`, or set HF_HUB_CACHE to the cache's folder",
         )
-    for entry in snapshot.iterdir():
-        _within(entry, folder)
-        if not entry.exists():
-            raise UsageError(f"{entry.name} of {name} is only half downloaded", finish)
-    if not list(snapshot.glob("*.safetensors")) and list(_ggufs(snapshot)):
-        return _in_folder(snapshot, name.partition("/")[2], finish)
-    return LocatedModel(name.partition("/")[2], snapshot, finish=finish)
+    return snapshot
 
 
 def _lmstudio(what: str, places: Stores) -> LocatedModel:
@@ -244,7 +249,7 @@ def _lmstudio(what: str, places: Stores) -> LocatedModel:
         looked = ", ".join(str(one) for one in places.lmstudio)
         raise UsageError(f"LM Studio has no {publisher}/{name} in {looked}", "`assay model import` lists what is there")
     if slash:
-        return LocatedModel(re.sub(r"(?i)\.gguf$", "", file), _within(folder / file, folder))
+        return LocatedModel(re.sub(r"(?i)\.gguf$", "", file), folder / file)
     return _in_folder(folder, name, "write PUBLISHER/REPOSITORY/FILE.gguf")
 
 
@@ -288,12 +293,14 @@ def _in_ollama(places: Stores) -> Iterator[ImportableModel]:
 
 def _in_hub(places: Stores) -> Iterator[ImportableModel]:
     for folder in sorted(places.hub.glob("models--*--*")):
-        _, publisher, name = folder.name.split("--", 2)
+        name = "/".join(folder.name.split("--", 2)[1:])
         with suppress(UsageError, OSError):
-            path = _hub(f"{publisher}/{name}", places).path
-            weights = [path] if path.is_file() else path.glob("*.safetensors")
-            if size := sum(map(_size, weights)):
-                yield ImportableModel(source=f"hub:{publisher}/{name}", bytes=size)
+            snapshot = _snapshot(name, "main", places.hub)
+            plain, files = sum(map(_size, snapshot.glob("*.safetensors"))), sorted(_ggufs(snapshot))
+            if plain or len(files) == 1:
+                yield ImportableModel(source=f"hub:{name}", bytes=plain or _size(files[0]))
+            else:
+                yield from (ImportableModel(source=f"gguf:{one}", bytes=_size(one)) for one in files)
 
 
 def _in_lmstudio(places: Stores) -> Iterator[ImportableModel]:

@@ -18,6 +18,7 @@ from gguf_files import changed, chat_gguf
 from safetensors.torch import load_file
 from test_gguf_export import model_folder
 from tokenizers import Tokenizer
+from transformers import GPT2Tokenizer, Qwen2Tokenizer
 
 from appliance.models.gguf import write_gguf
 from appliance.models.gguf_import import write_model
@@ -84,6 +85,26 @@ def test_all_templates_and_end_tokens_and_added_tokens_come_along(tiny: Path, tm
     tokenizer = Tokenizer.from_file(str(tmp_path / "m" / "tokenizer.json"))
     assert tokenizer.encode("").ids == [2]
     assert tokenizer.encode("a<|im_end|>", "b").tokens == ["<|assistant|>", "a", "<|im_end|>", "b"]
+
+
+@pytest.mark.parametrize(("rule", "kind"), [("gpt-2", GPT2Tokenizer), ("qwen2", Qwen2Tokenizer)])
+def test_a_splitting_rule_is_that_of_the_models_which_it_is_named_after(
+    rule: str, kind: Any, tiny: Path, tmp_path: Path
+) -> None:
+    imported(changed(tiny, tmp_path / "t.gguf", {"tokenizer.ggml.pre": rule}), tmp_path / "m")
+    ours = Tokenizer.from_file(str(tmp_path / "m" / "tokenizer.json"))
+    made = json.loads(ours.to_str())["model"]
+    theirs = kind(vocab=made["vocab"], merges=[tuple(one) for one in made["merges"]]).backend_tokenizer
+    for text in ("it's 12345 and IT'S  é e\u0301\n\n x", " 你好2024年 \r\n\t!?", "½ ١٢ print(f(5))"):
+        assert ours.encode(text, add_special_tokens=False).ids == theirs.encode(text, add_special_tokens=False).ids
+
+
+def test_llama_3_splits_as_transformers_does_and_takes_whole_words(tiny: Path, tmp_path: Path) -> None:
+    imported(changed(tiny, tmp_path / "t.gguf", {"tokenizer.ggml.pre": "llama-bpe"}), tmp_path / "m")
+    made = json.loads((tmp_path / "m" / "tokenizer.json").read_text())
+    theirs = pytest.importorskip("transformers.integrations.gguf.gguf_tokenizer_mapping").GGUF_PRE_TOKENIZER_SPLITS
+    assert made["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] == theirs["llama-bpe"]
+    assert made["model"]["ignore_merges"]
 
 
 @pytest.mark.parametrize("factor", [8.0, 32.0])

@@ -271,3 +271,10 @@ def test_one_of_several_files_has_to_be_named(tiny: Path, places: Stores) -> Non
     with pytest.raises(UsageError, match=r"has 2 GGUF files instead of one: a\.gguf, b\.gguf"):
         locate("lmstudio:maker/tiny", places)
     assert locate("lmstudio:maker/tiny/b.gguf", places).name == "b"
+    snapshot = hub(places.hub, tiny)
+    (snapshot / "other.gguf").symlink_to((snapshot / "tiny.gguf").readlink())
+    with pytest.raises(UsageError, match="has 2 GGUF files instead of one"):
+        locate("hub:org/tiny", places)
+    assert {one.source for one in find_models(places)} >= {
+        f"gguf:{snapshot / name}" for name in ("other.gguf", "tiny.gguf")
+    }
