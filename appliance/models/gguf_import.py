@@ -154,14 +154,12 @@ def write_model(file: GgufFile, folder: Path) -> str:
         require_whole(shapes, config, architecture)
     except CheckpointError as error:
         raise fields.refuse(str(error).replace("config.json", "its header")) from error
-    tokenizer, settings, ends = _tokenizer(fields, config)
-    config["dtype"] = _number_type(file)
-    config |= {f"{key}_token_id": fields.token(long, tokenizer[1]) for key, long in _SPECIAL.items() if key != "unk"}
-    config["eos_token_id"] = ends if len(ends) > 1 else ends[0]
+    tokenizer, settings, special = _tokenizer(fields, config)
+    config |= {"dtype": _number_type(file), **special}
     texts = {
         "config.json": config,
-        "generation_config.json": {"eos_token_id": config["eos_token_id"]},
-        "tokenizer.json": tokenizer[0],
+        "generation_config.json": {"eos_token_id": special["eos_token_id"]},
+        "tokenizer.json": tokenizer,
         "tokenizer_config.json": settings,
     }
     for name, table in texts.items():
@@ -189,13 +187,14 @@ def _config(fields: _Fields, file: GgufFile, architecture: str, family: str) -> 
         config |= {"head_dim": size, "attention_bias": False}
     if architecture == "llama":
         config["mlp_bias"] = False
+    theta = fields.real(f"{architecture}.rope.freq_base", 10_000.0)
     return config | {
         "num_key_value_heads": fields.number(f"{architecture}.attention.head_count_kv", heads),
         "rms_norm_eps": fields.real(f"{architecture}.attention.layer_norm_rms_epsilon"),
-        "rope_theta": fields.real(f"{architecture}.rope.freq_base", 10_000.0),
+        "rope_theta": theta,
         "tie_word_embeddings": "output.weight" not in file.tensors,
         "vocab_size": file.tensors["token_embd.weight"].shape[0],
-        **_rope_scaling(fields, file, size, fields.real(f"{architecture}.rope.freq_base", 10_000.0)),
+        **_rope_scaling(fields, file, size, theta),
     }
 
 
@@ -205,15 +204,10 @@ def _rope_scaling(fields: _Fields, file: GgufFile, size: int, theta: float) -> d
     if _ROPE not in file.tensors:
         return {}
     tensor = file.tensors[_ROPE]
-    held = np.concatenate(list(numbers(file.bytes_of(_ROPE), tensor.kind))).ravel() if tensor.size < 1 << 20 else None
-    turns = 8192 * theta ** -(np.arange(0, size, 2) / size) / (2 * np.pi)
+    held = next(numbers(file.bytes_of(_ROPE), tensor.kind))[0] if tensor.shape == (size // 2,) else np.zeros(size // 2)
+    smooth = np.clip((8192 * theta ** -(np.arange(0, size, 2) / size) / (2 * np.pi) - 1.0) / 3.0, 0.0, 1.0)
     for factor in _LLAMA3_FACTORS:
-        smooth = np.clip((turns - 1.0) / 3.0, 0.0, 1.0)
-        if (
-            held is not None
-            and held.shape == turns.shape
-            and np.allclose(held, 1 / ((1 - smooth) / factor + smooth), 1e-4)
-        ):
+        if np.allclose(held, 1 / ((1 - smooth) / factor + smooth), 1e-4):
             scaling = {"rope_type": "llama3", "factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
             return {"rope_scaling": {**scaling, "original_max_position_embeddings": 8192}}
     raise fields.refuse(f"its {_ROPE} are not those of a published long-context setting")
@@ -225,8 +219,8 @@ _SPECIAL = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
 
 def _tokenizer(
     fields: _Fields, config: Mapping[str, Any]
-) -> tuple[tuple[dict[str, Any], dict[int, str]], dict[str, Any], list[int]]:
-    """Returns tokenizer.json with its tokens by id, tokenizer_config.json, and the tokens that end a turn."""
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, int | list[int] | None]]:
+    """Returns tokenizer.json, tokenizer_config.json, and the special tokens in config.json."""
     if (kind := fields.get("tokenizer.ggml.model", str)) != "gpt2":
         raise fields.refuse(f"its tokenizer is of kind {kind!a:.40}: only byte-level BPE (gpt2) can be imported")
     rule = fields.get("tokenizer.ggml.pre", str)
@@ -283,7 +277,9 @@ def _tokenizer(
     if template := fields.get(_TEMPLATE, str, ""):
         others = [{"name": name, "template": text} for name, text in fields.below(_TEMPLATE)]
         settings["chat_template"] = [{"name": "default", "template": template}, *others] if others else template
-    return (made, tokens), settings, list(dict.fromkeys(ends))
+    ends = list(dict.fromkeys(ends))
+    numbered = {"bos_token_id": special["bos"], "pad_token_id": special["pad"]}
+    return made, settings, {**numbered, "eos_token_id": ends if len(ends) > 1 else ends[0]}
 
 
 _PLAIN_MATCH = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
