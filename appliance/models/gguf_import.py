@@ -2,7 +2,7 @@
 
 Invariants: every value of the file that decides what the model computes is carried over, or refused by name; a
 splitting rule, an architecture or a field unknown here is never passed over. Weights in float16 or bfloat16 keep
-their type; quantised ones become float32, the only type here that has every number exactly.
+their type; quantized ones become float32, the only type here that has every number exactly.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class _Fields:
 
 
 def write_model(file: GgufFile, folder: Path) -> str:
-    """Writes a GGUF file's model into an empty folder: config.json, tokenizer, weights. Returns the quantised number
+    """Writes a GGUF file's model into an empty folder: config.json, tokenizer, weights. Returns the quantized number
     formats, by their share of the file; empty for plain weights. Raises UnusableModelError and OSError."""
     fields = _Fields(file)
     architecture = fields.get("general.architecture", str)

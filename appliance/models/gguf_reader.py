@@ -220,6 +220,6 @@ def _require_readable(path: Path, kind: str) -> None:
         next(numbers(np.zeros((1, GGML_QUANT_SIZES[GGMLQuantizationType[kind]][1]), np.uint8), kind))
     except NotImplementedError as error:
         raise UnusableModelError(
-            f"{path}: quantisation {kind} cannot be converted back to numbers by the package gguf",
-            hint="import the same model in another quantisation, such as Q4_K_M or Q8_0, or its original folder",
+            f"{path}: quantization {kind} cannot be converted back to numbers by the package gguf",
+            hint="import the same model in another quantization, such as Q4_K_M or Q8_0, or its original folder",
         ) from error

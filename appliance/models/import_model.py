@@ -60,7 +60,7 @@ def import_base(source: str, data: Path, places: Stores, license_file: Path | No
     OSError if it cannot be read."""
     located = locate(source, places)
     name, path = located.name, located.path
-    with _alone(data / BASES), _as_folder(located, data, license_file is not None) as (folder, quantised):
+    with _alone(data / BASES), _as_folder(located, data, license_file is not None) as (folder, quantized):
         try:
             facts = examine(folder, TrainingRecipe())
             _require_known(folder)
@@ -83,7 +83,7 @@ def import_base(source: str, data: Path, places: Stores, license_file: Path | No
         if not found:
             raise _unlicensed(path)
         record = {"name": name, "parameters": facts.parameters, "license_file": found}
-        record |= {"quantised_from": quantised} if quantised else {}
+        record |= {"quantised_from": quantized} if quantized else {}
         files[RECORD] = (json.dumps(record, indent=1, sort_keys=True) + "\n").encode()
         target = data / BASES / name
         known = target.exists()
@@ -98,7 +98,7 @@ def import_base(source: str, data: Path, places: Stores, license_file: Path | No
             if not known:
                 (Path(apart) / name).rename(target)
         dropped = (*located.dropped, *_left_out(folder, taken), *_unwritten(facts.omits))
-    return ImportedBase(name, target, digest, facts, found, known, quantised, dropped)
+    return ImportedBase(name, target, digest, facts, found, known, quantized, dropped)
 
 
 def _left_out(folder: Path, taken: Mapping[str, Path]) -> Iterator[str]:
@@ -162,7 +162,7 @@ def _require_own(files: Mapping[str, Path], folder: Path) -> None:
 
 @contextmanager
 def _as_folder(located: LocatedModel, data: Path, licensed: bool) -> Iterator[tuple[Path, str]]:
-    """Context with the model as a folder, and the number formats of quantised weights. `licensed`: a licence text is
+    """Context with the model as a folder, and the number formats of quantized weights. `licensed`: a licence text is
     given, so that the source needs none."""
     path = located.path
     if path.is_dir():

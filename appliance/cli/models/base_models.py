@@ -45,7 +45,7 @@ class ImportedModel(FrozenModel):
     known: bool
     """True if the model was registered before, with the same files."""
     quantised_from: str
-    """Number formats of the weights in a GGUF file; empty for weights that were not quantised."""
+    """Number formats of the weights in a GGUF file; empty for weights that were not quantized."""
     dropped: list[str]
     """Parts of the source that the registered model does not have."""
 
@@ -71,7 +71,7 @@ def import_model(
 ) -> Output[ImportedModel | Annotated[list[ImportableModel], "without SOURCE"]]:
     """Check a base model and store it in the data folder, with its licence text.
 
-    A name such as hub:ORG/NAME refers to files that another program has stored here; nothing is downloaded. Quantised
+    A name such as hub:ORG/NAME refers to files that another program has stored here; nothing is downloaded. Quantized
     weights become float32. Exit code 0: it is stored, or already was; 2: unsound or unsupported model, missing licence
     text, or name in use; 5: unreadable, or not writable.
 

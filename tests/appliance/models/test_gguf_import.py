@@ -171,14 +171,14 @@ def altered(content: bytes, count: int, more: bytes) -> bytes:
     return content[:16] + struct.pack("<Q", fields + count) + more + content[24:]
 
 
-def test_another_architecture_and_an_unreadable_quantisation_are_named(tiny: Path, tmp_path: Path) -> None:
+def test_another_architecture_and_an_unreadable_quantization_are_named(tiny: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.gguf"
     other.write_bytes(tiny.read_bytes().replace(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0gemma", 1))
     with pytest.raises(UnusableModelError, match="architecture 'gemma' cannot be imported from GGUF: use one of llama"):
         imported(other, tmp_path / "a")
     rows = np.zeros((512, 292), np.uint8)
     kind = GGMLQuantizationType.Q8_K
-    with pytest.raises(UnusableModelError, match="quantisation Q8_K cannot be converted back"):
+    with pytest.raises(UnusableModelError, match="quantization Q8_K cannot be converted back"):
         read_gguf(changed(tiny, tmp_path / "k.gguf", tensors={"token_embd.weight": (rows, kind)}))
     short = changed(tiny, tmp_path / "s.gguf", tensors={"blk.1.ffn_up.weight": None})
     with pytest.raises(UnusableModelError, match=r"blk\.1\.ffn_up\.weight"):

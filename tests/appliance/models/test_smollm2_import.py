@@ -1,4 +1,4 @@
-"""A real chat model, quantised by somebody else, becomes the model that other readers find in its file."""
+"""A real chat model, quantized by somebody else, becomes the model that other readers find in its file."""
 
 from __future__ import annotations
 
