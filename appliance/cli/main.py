@@ -89,7 +89,10 @@ COMMANDS: dict[str, CommandRow | GroupRow] = {
                 "Write a model as a plain Hugging Face folder, with every byte checked.",
             ),
             "history": CommandRow("models.report:history", "Show gains and losses of every promotion, by taskset."),
-            "ls": CommandRow("models.look:ls", "List the checkpoints, newest first, with the decision about each."),
+            "ls": CommandRow(
+                "models.look:ls",
+                "List the checkpoints, newest first, with the decision about each, and the registered base models.",
+            ),
             "compare": CommandRow("models.look:compare", "Compare two models on the same sealed items."),
             "show": CommandRow(
                 "models.look:show",

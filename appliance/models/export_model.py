@@ -18,7 +18,7 @@ from appliance.inference.engine import ADAPTER
 from appliance.learning.checkpoints import model_files
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import MANIFEST, verify, write_folder
-from appliance.models.import_model import find_base
+from appliance.models.local_models import find_base
 from appliance.readiness.model import fault_of
 from appliance.system.durable_file import expanded
 

@@ -26,14 +26,14 @@ from appliance.learning.errors import CheckpointError
 ARCHITECTURES = {"LlamaForCausalLM": "llama", "Qwen2ForCausalLM": "qwen2", "Qwen3ForCausalLM": "qwen3"}
 """Supported architectures, with their GGUF names."""
 _WORDS = r"[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-_SPLITS = {
+SPLITS = {
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|" + _WORDS % r"\p{N}": "qwen2",
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|" + _WORDS % r"\p{N}{1,3}": "llama-bpe",
 }
 """Pre-tokenizer patterns, with their GGUF names."""
 _TYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 _PLAIN = "export it as a folder (omit --format), and convert that with llama.cpp's tools"
-_NORMAL, _CONTROL, _OWN, _UNUSED = 1, 3, 4, 5
+NORMAL, CONTROL, OWN, UNUSED = 1, 3, 4, 5
 """Token types in GGUF."""
 
 
@@ -53,7 +53,7 @@ def write_gguf(folder: Path, target: Path) -> int:
             _add_tokenizer(writer, folder, config)
         tensors = dict(_tensors(folder, config, architecture))
         with _as_expected(folder):
-            _require_whole({name: tuple(one.shape) for name, one in tensors.items()}, config, architecture)
+            require_whole({name: tuple(one.shape) for name, one in tensors.items()}, config, architecture)
         if architecture == "llama":
             heads, pairs, _ = _heads(config)
             for ending, count in (("attn_q.weight", heads), ("attn_k.weight", pairs)):
@@ -87,8 +87,9 @@ def _as_expected(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _require_whole(shapes: Mapping[str, tuple[int, ...]], config: Mapping[str, Any], architecture: str) -> None:
-    """Raises CheckpointError unless a model's tensors are exactly the weights that config.json describes."""
+def require_whole(shapes: Mapping[str, tuple[int, ...]], config: Mapping[str, Any], architecture: str) -> None:
+    """Raises CheckpointError unless a model's tensors, by GGUF name, are exactly the weights that its configuration
+    describes."""
     hidden, inner, size = (_count(config, f"{name}_size") for name in ("hidden", "intermediate", "vocab"))
     heads, pairs, head = _heads(config)
     block: dict[str, tuple[int, ...]] = {
@@ -207,15 +208,15 @@ def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None
         raise CheckpointError("its tokenizer is not a byte-level BPE, the only kind supported in GGUF", hint=_PLAIN)
     if (made.get("normalizer") or {"type": "NFC"}) != {"type": "NFC"}:
         raise CheckpointError("its tokenizer normalizes text in a way that GGUF cannot express", hint=_PLAIN)
-    tokens = {int(number): (str(text), _NORMAL) for text, number in model["vocab"].items()}
+    tokens = {int(number): (str(text), NORMAL) for text, number in model["vocab"].items()}
     for one in made.get("added_tokens", ()):
-        tokens[int(one["id"])] = (str(one["content"]), _CONTROL if one.get("special") else _OWN)
+        tokens[int(one["id"])] = (str(one["content"]), CONTROL if one.get("special") else OWN)
     size = _count(config, "vocab_size")
     if max(tokens) >= size:
         raise CheckpointError(
             f"its tokenizer has token id {max(tokens)}, but the vocabulary size is {size}", hint=_PLAIN
         )
-    rows = [tokens.get(number, (f"[PAD{number}]", _UNUSED)) for number in range(size)]
+    rows = [tokens.get(number, (f"[PAD{number}]", UNUSED)) for number in range(size)]
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(_split_name(made))
     writer.add_token_list([text for text, _ in rows])
@@ -285,8 +286,8 @@ def _split_name(tokenizer: Mapping[str, Any]) -> str:
             return "starcoder"
         if kinds == ["Split", "ByteLevel"] and not parts[1].get("use_regex"):
             pattern = (parts[0].get("pattern") or {}).get("Regex", "")
-            if pattern in _SPLITS and parts[0].get("behavior") == "Isolated":
-                return _SPLITS[pattern]
+            if pattern in SPLITS and parts[0].get("behavior") == "Isolated":
+                return SPLITS[pattern]
     raise CheckpointError("its pre-tokenizer has no supported GGUF name", hint=_PLAIN)
 
 

@@ -1,5 +1,7 @@
 """Registers base models: validated, and copied to the data folder under a name, with their licence text.
 
+A source is a folder, an archive of one, a GGUF file, or a model in another program's store (`local_models`).
+
   <data>/bases/<name>/    the model's files, LICENSE, base.json, manifest.json
 
 Invariants: a name refers to one set of files for ever. A base has a licence text: its own, or else the given one.
@@ -18,7 +20,7 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -28,12 +30,11 @@ from appliance.learning.checkpoints import LICENSES, is_model_file, model_files
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, sweep, verify, write_folder
 from appliance.learning.recipes.recipe import TrainingRecipe
-from appliance.readiness.model import ModelFacts, UnusableModelError, examine, read_config, require_weights
-from appliance.system.durable_file import expanded
+from appliance.models.gguf_reader import MAGIC, read_gguf
+from appliance.models.local_models import BASES, LocatedModel, Stores, locate
+from appliance.readiness.model import COMPLETE, ModelFacts, UnusableModelError, examine, read_config, require_weights
 
-BASES = "bases"
 RECORD = "base.json"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _KIND = re.compile(r"[a-z0-9_]{1,64}")
 _MAX_LICENSE = 1 << 20
 
@@ -47,37 +48,26 @@ class ImportedBase:
     license_file: str
     known: bool
     """True if already registered with the same files."""
+    quantised_from: str
+    """Number formats of the weights before they became plain ones, such as `Q4_K, Q6_K`; empty for plain weights."""
+    dropped: tuple[str, ...]
+    """Parts of the source that the registered model does not have."""
 
 
-def split_source(source: str) -> tuple[str, Path]:
-    """Splits `NAME@PATH` into the model's name and path; without a name, the path's last part is the name. Raises
-    UnusableModelError for an invalid name."""
-    path = expanded(source)
-    name, at, rest = source.partition("@")
-    if at and not path.exists():
-        path = expanded(rest)
-    else:
-        name = path.resolve().name.removesuffix(".gz").removesuffix(".tar").removesuffix(".tgz")
-    if not _NAME.fullmatch(name):
-        raise UnusableModelError(
-            f"invalid model name {name!r}: use at most 64 letters, digits, dots, dashes and underscores",
-            hint="put a name before the path: NAME@PATH",
-        )
-    return name, path
-
-
-def import_base(source: str, data: Path, license_file: Path | None = None) -> ImportedBase:
-    """Validates and registers the model of `[NAME@]PATH`, where PATH is a folder or a tar archive of one. Raises
-    UnusableModelError for an invalid model, a missing licence text or a name in use; CheckpointError if it cannot be
-    written, and OSError if it cannot be read."""
-    name, path = split_source(source)
-    with _alone(data / BASES), _as_folder(path, data) as folder:
+def import_base(source: str, data: Path, places: Stores, license_file: Path | None = None) -> ImportedBase:
+    """Validates and registers the model of `[NAME@]SOURCE`. Raises UnusableModelError for an invalid model, a missing
+    licence text or a name in use; UsageError for an unknown source; CheckpointError if it cannot be written, and
+    OSError if it cannot be read."""
+    located = locate(source, places)
+    name, path = located.name, located.path
+    with _alone(data / BASES), _as_folder(located, data, license_file is not None) as (folder, quantized):
         try:
             facts = examine(folder, TrainingRecipe())
             _require_known(folder)
             require_weights(folder)
         except ModelError as error:
-            raise UnusableModelError(f"{path}: {error}", hint=error.hint) from error
+            hint = located.finish if located.finish and error.hint == COMPLETE else error.hint
+            raise UnusableModelError(f"{path}: {error}", hint=hint) from error
         taken = model_files(folder)
         _require_own(taken, folder)
         files: dict[str, Content] = dict(taken)
@@ -91,11 +81,9 @@ def import_base(source: str, data: Path, license_file: Path | None = None) -> Im
         if given and not found:
             files["LICENSE"], found = given, "LICENSE"
         if not found:
-            raise UnusableModelError(
-                f"{path} has no licence text: none of {', '.join(LICENSES)}",
-                hint="name the file with --license FILE: the model's author states there the permitted use",
-            )
+            raise _unlicensed(path)
         record = {"name": name, "parameters": facts.parameters, "license_file": found}
+        record |= {"quantised_from": quantized} if quantized else {}
         files[RECORD] = (json.dumps(record, indent=1, sort_keys=True) + "\n").encode()
         target = data / BASES / name
         known = target.exists()
@@ -109,20 +97,21 @@ def import_base(source: str, data: Path, license_file: Path | None = None) -> Im
                 )
             if not known:
                 (Path(apart) / name).rename(target)
-    return ImportedBase(name, target, digest, facts, found, known)
+        dropped = (*located.dropped, *_left_out(folder, taken), *_unwritten(facts.omits))
+    return ImportedBase(name, target, digest, facts, found, known, quantized, dropped)
 
 
-def find_base(name: str, data: Path) -> Path | None:
-    """Returns the folder of a registered base model, or None."""
-    folder = data / BASES / name
-    return folder if _NAME.fullmatch(name) and folder.is_dir() else None
+def _left_out(folder: Path, taken: Mapping[str, Path]) -> Iterator[str]:
+    """Yields a line about the files of a folder that do not belong to a model."""
+    others = sorted(one.name for one in folder.iterdir() if one.name not in taken and not one.name.startswith("."))
+    if others:
+        yield ", ".join(others[:5]) + (f" and {len(others) - 5} more files" if len(others) > 5 else "")
 
 
-def registered_bases(data: Path) -> list[str]:
-    """Lists the names of the registered base models."""
-    with suppress(FileNotFoundError):
-        return sorted(one.name for one in (data / BASES).iterdir() if _NAME.fullmatch(one.name) and one.is_dir())
-    return []
+def _unwritten(text: str) -> Iterator[str]:
+    """Yields a line about the text that the model's own chat template writes, but its format here does not."""
+    if text:
+        yield f"text that its own chat template puts before each conversation: {text.strip()!r:.300}"
 
 
 @contextmanager
@@ -172,23 +161,47 @@ def _require_own(files: Mapping[str, Path], folder: Path) -> None:
 
 
 @contextmanager
-def _as_folder(path: Path, data: Path) -> Iterator[Path]:
-    if path.is_file() and tarfile.is_tarfile(path):
-        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=data / BASES) as apart:
-            _unpack(path, Path(apart))
-            yield Path(apart)
-    elif path.is_dir():
-        yield path
-    elif path.is_file() and _starts(path, b"GGUF"):
+def _as_folder(located: LocatedModel, data: Path, licensed: bool) -> Iterator[tuple[Path, str]]:
+    """Context with the model as a folder, and the number formats of quantized weights. `licensed`: a licence text is
+    given, so that the source needs none."""
+    path = located.path
+    if path.is_dir():
+        yield path, ""
+        return
+    if not path.exists():
         raise UnusableModelError(
-            f"{path} is a GGUF file, which cannot be imported: its weights are quantized for inference",
-            hint="import the model that it was made from: `hf download NAME --local-dir FOLDER` on any machine",
+            f"no such file: {path}",
+            hint="nothing is downloaded here: run `hf download NAME --local-dir FOLDER`, and import that folder; "
+            "`assay model import` lists the models of this machine",
         )
-    else:
-        raise UnusableModelError(
-            f"{path} is neither a model folder nor a tar archive of one" if path.exists() else f"no such file: {path}",
-            hint="nothing is downloaded here: run `hf download NAME --local-dir FOLDER`, and import that folder",
-        )
+    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=data / BASES) as text:
+        apart = Path(text)
+        if path.is_file() and _starts(path, MAGIC):
+            from appliance.models.gguf_import import write_model
+
+            file = read_gguf(path)
+            beside = next((one for name in LICENSES if (one := path.with_name(name)).is_file()), None)
+            if content := located.license or (_license_text(beside) if beside else b""):
+                (apart / "LICENSE").write_bytes(content)
+            elif not licensed:
+                raise _unlicensed(path, file.fields.get("general.license"))
+            yield apart, write_model(file, apart)
+        elif path.is_file() and tarfile.is_tarfile(path):
+            _unpack(path, apart)
+            yield apart, ""
+        else:
+            raise UnusableModelError(
+                f"{path} is neither a model folder, nor a tar archive of one, nor a GGUF file",
+                hint="see `assay model import --help` for the sources",
+            )
+
+
+def _unlicensed(path: Path, named: object = None) -> UnusableModelError:
+    said = f" (it names the licence {named!a:.60})" if isinstance(named, str) else ""
+    return UnusableModelError(
+        f"{path} has no licence text: none of {', '.join(LICENSES)}{said}",
+        hint="name the file with --license FILE: the model's author states there the permitted use",
+    )
 
 
 def _starts(path: Path, mark: bytes) -> bool:

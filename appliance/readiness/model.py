@@ -69,6 +69,8 @@ class ModelFacts:
     shape: Shape
     format: str
     """Conversation format, and the way it was determined."""
+    omits: str
+    """Text that the model's own chat template writes before a conversation, but this format does not."""
 
 
 class ConfiguredModel:
@@ -254,7 +256,7 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
         raise ModelError(f"its weights have {layers} layers, but config.json has {shape.layers}", hint=COMPLETE)
     parts = learner_parts(shape, training, 1)
     needed = parts["weights"] + parts["gradients"] + parts["moments"]
-    entries, written = _try_text(folder)
+    entries, written, omits = _try_text(folder)
     rows = next((shape[0] for name, shape in shapes.items() if shape and _EMBEDDING.search(name)), None)
     for count, what in ((config.get("vocab_size"), "config.json"), (rows, "the embedding")):
         if isinstance(count, int) and count < entries:
@@ -262,7 +264,7 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
                 f"its tokenizer has {entries} entries, but {what} has {count}",
                 hint="copy tokenizer.json and the weights from the same model",
             )
-    return ModelFacts(shape.parameters, entries, needed, shape, written)
+    return ModelFacts(shape.parameters, entries, needed, shape, written, omits)
 
 
 def require_weights(folder: Path) -> None:
@@ -364,9 +366,9 @@ def _table(files: Mapping[str, Path], name: str) -> dict[str, Any]:
     return table
 
 
-def _try_text(folder: Path) -> tuple[int, str]:
-    """Tries a model's tokenizer in a child process. Returns the size of its vocabulary and the name of the conversation
-    format. Raises ModelError."""
+def _try_text(folder: Path) -> tuple[int, str, str]:
+    """Tries a model's tokenizer in a child process. Returns the size of its vocabulary, the name of the conversation
+    format, and the text of its chat template that this format omits. Raises ModelError."""
     command = [*_PROBE, str(folder)]
     tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if tried.returncode < 0:
@@ -383,7 +385,7 @@ def _try_text(folder: Path) -> tuple[int, str]:
     answer = json.loads(tried.stdout)
     if "fault" in answer:
         raise ModelError(answer["fault"], hint=answer["hint"])
-    return int(answer["entries"]), str(answer["format"])
+    return int(answer["entries"]), str(answer["format"]), str(answer["omits"])
 
 
 def _state(folder: Path) -> object:

@@ -120,7 +120,9 @@ def _found(files: Mapping[str, bytes]) -> Renderer:
     if not made.calls_tools and _has_chatml(plain):
         name = "ChatML (found: its template writes it, and declares no tools)"
         chatml = MarkerRenderer(plain, CHATML, name, tokenizer.ends)
-        if made.text(made.question("1 + 1?")).endswith(chatml.text(chatml.question("1 + 1?"))):
+        whole, ours = (one.text(one.question("1 + 1?")) for one in (made, chatml))
+        if whole.endswith(ours):
+            chatml.omits = whole.removesuffix(ours)
             return chatml
     return made
 

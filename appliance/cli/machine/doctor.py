@@ -236,7 +236,7 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
     except ConfigError as error:
         return failed("model", str(error), error.hint)
     if found is None:
-        from appliance.models.import_model import registered_bases
+        from appliance.models.local_models import registered_bases
 
         others = registered_bases(settings.data)
         use = (

@@ -233,7 +233,7 @@ def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
     """Returns name and shape of the named model, or of the one that a night would start from. Raises UsageError and
     ModelError."""
     from appliance.models.export_model import published, recorded_alias
-    from appliance.models.import_model import find_base
+    from appliance.models.local_models import find_base
     from appliance.planning.model_shape import EMBEDDED
     from appliance.readiness.model import shape_in
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.shell.options import data_folder
-from appliance.cli.show.printing import Output, prints, short, show_fields, show_line
+from appliance.cli.show.printing import Output, prints, short, show_fields, show_line, show_table
 from runtime.model import FrozenModel
 
+if TYPE_CHECKING:
+    from appliance.models.local_models import ImportableModel
+
 Source = Annotated[
-    str,
+    str | None,
     typer.Argument(
-        metavar="[NAME@]PATH", help="A model folder, or a tar archive of one; NAME is its name from then on."
+        metavar="[NAME@]SOURCE",
+        help="A model folder, a tar archive of one, gguf:FILE, ollama:MODEL[:TAG], hub:ORG/NAME[@REVISION], "
+        "lmstudio:PUBLISHER/REPOSITORY[/FILE] or smollm2; NAME is its name from then on. Without it, list the models "
+        "on this machine.",
     ),
 ]
 
@@ -35,6 +44,10 @@ class ImportedModel(FrozenModel):
     license: str
     known: bool
     """True if the model was registered before, with the same files."""
+    quantised_from: str
+    """Number formats of the weights in a GGUF file; empty for weights that were not quantized."""
+    dropped: list[str]
+    """Parts of the source that the registered model does not have."""
 
 
 class ExportedModel(FrozenModel):
@@ -51,21 +64,28 @@ class ExportedModel(FrozenModel):
 
 @prints
 def import_model(
-    source: Source,
+    source: Source = None,
     license_file: Annotated[
-        Path | None, typer.Option("--license", metavar="FILE", help="Licence text, if the folder has none.")
+        Path | None, typer.Option("--license", metavar="FILE", help="Licence text, if the source has none.")
     ] = None,
-) -> Output[ImportedModel]:
+) -> Output[ImportedModel | Annotated[list[ImportableModel], "without SOURCE"]]:
     """Check a base model and store it in the data folder, with its licence text.
 
-    Nothing is downloaded. Exit code 0: it is stored, or already was; 2: unsound or unsupported model, missing licence
+    A name such as hub:ORG/NAME refers to files that another program has stored here; nothing is downloaded. Quantized
+    weights become float32. Exit code 0: it is stored, or already was; 2: unsound or unsupported model, missing licence
     text, or name in use; 5: unreadable, or not writable.
 
-    Example: assay model import qwen3-0.6b@/downloads/Qwen3-0.6B
+    Example: assay model import qwen3-0.6b@ollama:qwen3:0.6b
     """
+    from appliance.models.local_models import find_models, stores
+
+    places = stores(os.environ, Path.home())
+    if source is None:
+        found = find_models(places)
+        return Output(found, lambda: _show_importable(found))
     from appliance.models.import_model import import_base
 
-    made = import_base(source, data_folder(), license_file)
+    made = import_base(source, data_folder(), places, license_file)
     imported = ImportedModel(
         name=made.name,
         folder=str(made.folder),
@@ -73,8 +93,19 @@ def import_model(
         parameters=made.facts.parameters,
         license=made.license_file,
         known=made.known,
+        quantised_from=made.quantised_from,
+        dropped=list(made.dropped),
     )
     return Output(imported, lambda: _show_imported(imported))
+
+
+def _show_importable(found: Sequence[ImportableModel]) -> None:
+    show_table(
+        ("size", "command"),
+        [(f"{one.bytes / 1e9:.1f} GB", f"assay model import {shlex.quote(one.source)}") for one in found],
+        empty="no models of Ollama, LM Studio or the Hugging Face cache on this machine: name a folder or a GGUF file",
+        whole=True,
+    )
 
 
 def _show_imported(made: ImportedModel) -> None:
@@ -82,8 +113,10 @@ def _show_imported(made: ImportedModel) -> None:
     show_fields(
         [
             ("parameters", f"{made.parameters / 1e6:,.1f} million"),
+            ("weights", f"float32, from {made.quantised_from}" if made.quantised_from else ""),
             ("digest", short(made.digest)),
             ("licence", str(Path(made.folder) / made.license)),
+            *(("left out", one) for one in made.dropped),
             ("what fits", f"assay plan {made.name}"),
             ("to train it", f"set model.path to {made.folder}"),
         ]

@@ -3,31 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from appliance.cli.shell.named import Model
-from appliance.cli.shell.options import Limit, api_client
-from appliance.cli.show.printing import Output, points, prints, short, short_cycle, show_fields, show_table
+from appliance.cli.shell.options import Limit, api_client, data_folder
+from appliance.cli.show.printing import (
+    Output,
+    for_people,
+    points,
+    prints,
+    short,
+    short_cycle,
+    show_fields,
+    show_line,
+    show_table,
+)
+from appliance.client.failures import DaemonNotRunning
 from appliance.client.gate_figures import figure_in_words
 from policies.contract.decision import Decision, DecisionOutcome
+from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
     from appliance.client.messages import CheckpointView, ModelComparison
     from appliance.client.status import CanaryView, Status
     from appliance.records.cycles import Cycle
 
+
+class RegisteredBase(FrozenModel):
+    name: str
+    folder: str
+
+
 SIGNED = "is recorded, and valid for this evaluation alone: another night brings new figures to sign"
 
 
 @prints
-def ls(limit: Limit = 20) -> Output[Sequence[CheckpointView]]:
-    """List the checkpoints, newest first, with the decision about each."""
+def ls(
+    limit: Limit = 20,
+    bases: Annotated[bool, typer.Option("--bases", help="List the registered base models only.")] = False,
+) -> Output[Sequence[CheckpointView] | Annotated[list[RegisteredBase], "with --bases"] | None]:
+    """List the checkpoints, newest first, with the decision about each, and the registered base models.
+
+    Base models are listed without the daemon, too.
+    """
+    registered = _registered(data_folder())
+    if bases:
+        return Output(registered, lambda: _show_bases(registered))
     api = api_client()
-    views, canary = api.checkpoints(limit=limit), api.status().canary
-    return Output(views, lambda: _show_models(views, canary))
+    try:
+        views, canary = api.checkpoints(limit=limit), api.status().canary
+    except DaemonNotRunning as error:
+        if not registered or not for_people():
+            raise
+        _show_bases(registered)
+        return Output(None, f"no checkpoints are shown: {error}")
+    return Output(views, lambda: _show_models(views, canary, registered))
 
 
-def _show_models(views: Sequence[CheckpointView], canary: CanaryView | None) -> None:
+def _registered(data: Path) -> list[RegisteredBase]:
+    from appliance.models.local_models import BASES, registered_bases
+
+    return [RegisteredBase(name=name, folder=str(data / BASES / name)) for name in registered_bases(data)]
+
+
+def _show_bases(bases: Sequence[RegisteredBase]) -> None:
+    show_table(
+        ("base model", "folder"),
+        [(one.name, one.folder) for one in bases],
+        empty="no base models: `assay model import` lists models on this machine",
+        whole=True,
+    )
+
+
+def _show_models(views: Sequence[CheckpointView], canary: CanaryView | None, bases: Sequence[RegisteredBase]) -> None:
     show_table(
         ("model", "in service as", "stage", "step", "cycle", "decision", "reason"),
         [
@@ -47,6 +98,9 @@ def _show_models(views: Sequence[CheckpointView], canary: CanaryView | None) -> 
     )
     if canary is not None:
         show_fields([("canary", f"{short(canary.canary.candidate)} {canary.summary}")])
+    if bases:
+        show_line("")
+        _show_bases(bases)
 
 
 @prints

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import shutil
+import struct
 import tarfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -75,6 +76,28 @@ def test_a_model_is_exported_as_a_gguf_file_that_another_reader_knows(tmp_path: 
     assert sorted(one.name for one in tmp_path.iterdir() if "gguf" in one.name) == [out.name]
 
 
+def test_models_of_other_programs_and_registered_ones_are_listed_without_a_daemon(tmp_path: Path) -> None:
+    assert "hub:" not in assay(tmp_path, "model", "import").stdout
+    assert assay(tmp_path, "model", "ls", "--bases").stdout.startswith("no base models")
+    snapshot = tmp_path / ".cache/huggingface/hub/models--org--small/snapshots" / ("ab" * 20)
+    snapshot.parent.mkdir(parents=True)
+    licensed(snapshot)
+    (snapshot.parents[1] / "refs").mkdir()
+    (snapshot.parents[1] / "refs" / "main").write_text("ab" * 20)
+    assert "assay model import hub:org/small" in assay(tmp_path, "model", "import").stdout
+    listed = json.loads(assay(tmp_path, "model", "import", "--json").stdout)
+    assert [one["source"] for one in listed if one["source"] != "smollm2"] == ["hub:org/small"]
+    made = assay(tmp_path, "model", "import", "hub:org/small")
+    assert made.returncode == 0, made.stderr
+    assert "left out     dialect.json" not in made.stdout
+    assert "left out     modeling.py" in made.stdout
+    (listed,) = json.loads(assay(tmp_path, "model", "ls", "--bases", "--json").stdout)
+    assert listed == {"name": "small", "folder": str(tmp_path / "data" / "bases" / "small")}
+    shown = assay(tmp_path, "model", "ls")
+    assert (shown.returncode, "small" in shown.stdout, "daemon is not running" in shown.stdout) == (0, True, True)
+    assert assay(tmp_path, "model", "ls", "--json").returncode == 3
+
+
 def packed(folder: Path, name: str, change: Callable[[tarfile.TarFile], object] = lambda opened: None) -> Path:
     archive = folder / name
     source = licensed(folder / "packed")
@@ -129,7 +152,7 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
     spoiled.mkdir()
     (spoiled / "ledger.sqlite3").write_bytes(b"no ledger" * 100)
     (tmp_path / "empty").write_text("")
-    (tmp_path / "model.gguf").write_bytes(b"GGUF" + bytes(64))
+    (tmp_path / "model.gguf").write_bytes(struct.pack("<4sI", b"GGUF", 3) + bytes(64))
     for arguments, code, message in (
         (("model", "import", str(other)), 2, "base model seedling exists already, with other files"),
         (("model", "import", str(unlicensed)), 2, "no licence text"),
@@ -138,11 +161,17 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
         (("model", "import", str(cut)), 2, "no tokenizer.json"),
         (("model", "import", str(unknown)), 2, "unsupported model_type ('zorp\\x1b')"),
         (("model", "import", str(encodes)), 2, "model_type t5 is not a causal language model"),
-        (("model", "import", str(tmp_path / "model.gguf")), 2, "is a GGUF file, which cannot be imported"),
+        (
+            ("model", "import", f"gguf:{tmp_path / 'model.gguf'}", "--license", str(other / "LICENSE")),
+            2,
+            "general.architecture is missing",
+        ),
         (("model", "import", str(headless)), 2, "weights are missing or do not fit config.json: lm_head.weight"),
         (("model", "import", "Qwen/Qwen3-0.6B"), 2, "nothing is downloaded"),
+        (("model", "import", "hub:Qwen/Qwen3-0.6B"), 2, "is not in the Hugging Face cache"),
+        (("model", "import", "ollama:../x"), 2, "invalid Ollama model"),
         (("model", "import", f"..@{source}"), 2, "invalid model name"),
-        (("model", "import", str(tmp_path / "empty")), 2, "neither a model folder nor a tar archive"),
+        (("model", "import", str(tmp_path / "empty")), 2, "neither a model folder, nor a tar archive"),
         (("model", "import", f"l@{packed(tmp_path, 'link.tgz', link)}"), 2, "is not a regular file"),
         (("model", "export", "champion", str(tmp_path / "out")), 2, "alias champion is not set"),
         (("model", "export", str(source), str(tmp_path / "out"), "--base", str(source)), 2, "has no adapter"),
