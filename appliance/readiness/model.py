@@ -41,6 +41,7 @@ COMPLETE = (
     "*.safetensors); pickled weights (.bin, .pt) are refused because they can run code"
 )
 PLAIN_WEIGHTS = "use the model in bfloat16, float16 or float32: quantized weights cannot be trained here"
+MERGED = "merge it into its base, for example with `merge_and_unload` of peft, and use the folder that this writes"
 GIB = 1 << 30
 MOST_JSON = 64 << 20
 """Maximum bytes of a JSON file read here; an index of a thousand shards has a tenth."""
@@ -317,6 +318,8 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
     if not folder.is_dir():
         raise ModelError("no such folder", hint=COMPLETE)
     files = {entry.name: entry for entry in folder.iterdir() if entry.is_file()}
+    if "adapter_config.json" in files and "config.json" not in files:
+        raise ModelError("it is an adapter (LoRA) without its model", hint=MERGED)
     config = _table(files, "config.json")
     if any(one.get("quantization_config") for one in (config, config.get("text_config")) if isinstance(one, dict)):
         raise ModelError("its weights are quantized (config.json has quantization_config)", hint=PLAIN_WEIGHTS)

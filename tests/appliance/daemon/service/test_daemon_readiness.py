@@ -40,6 +40,10 @@ def without_config(folder: Path) -> None:
     (folder / "config.json").unlink()
 
 
+def alone(folder: Path) -> None:
+    (folder / "config.json").rename(folder / "adapter_config.json")
+
+
 def without_weights(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
 
@@ -61,6 +65,7 @@ def no_json(folder: Path) -> None:
     [
         (shutil.rmtree, "no such folder"),
         (without_config, "no config.json"),
+        (alone, "an adapter (LoRA) without its model"),
         (no_json, "not JSON"),
         (without_weights, "no safetensors"),
         (cut_short, "shorter or longer than its header says"),
