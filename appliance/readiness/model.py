@@ -41,7 +41,7 @@ COMPLETE = (
     "*.safetensors); pickled weights (.bin, .pt) are refused because they can run code"
 )
 PLAIN_WEIGHTS = "use the model in bfloat16, float16 or float32: quantized weights cannot be trained here"
-MERGED = "merge it into its base, for example with `merge_and_unload` of peft, and use the folder that this writes"
+MERGED = "merge it into its base, for example with `merge_and_unload` of peft, and save the whole model as safetensors"
 GIB = 1 << 30
 MOST_JSON = 64 << 20
 """Maximum bytes of a JSON file read here; an index of a thousand shards has a tenth."""
