@@ -16,8 +16,6 @@ import ast
 import re
 import unicodedata
 from collections.abc import Mapping
-from datetime import date, time
-from decimal import Decimal
 from math import isfinite
 from typing import Any, Literal
 
@@ -309,15 +307,11 @@ def _value(columns: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
     """Returns the first of these columns that has a value, as stripped text. A list of one item counts as that item.
-    Empty for values other than texts, numbers and dates."""
+    Empty for values other than texts and numbers."""
     value = _value(columns, names)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if isinstance(value, date | time):  # typed tables have them
-        return value.isoformat()
-    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
-        return ""
-    return f"{value:f}" if isinstance(value, Decimal) else str(value).strip()
+    return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
 def _data(value: Any) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from appliance.cli.curriculum.add import problems_in
-from appliance.cli.curriculum.own_files import LONGEST_LINE, rows_in
+from appliance.cli.curriculum.own_files import LONGEST_LINE, _parquet, rows_in
 from appliance.errors import UsageError
 from curriculum.own.taskset import MOST_BYTES
 
@@ -92,3 +92,43 @@ def test_a_row_with_more_values_than_a_problem_has_is_refused_alone(tmp_path: Pa
     good = '{"question": "1+1?", "answer": "2"}\n'
     place.write_text(good + '{"a": [' + "0," * 200_000 + "0]}\n" + good)
     assert [row.problem for row in rows_in(place)] == ["", "more than 200000 values", ""]
+
+
+def parquet(place: Path, columns: dict[str, tuple[list[object], str]]) -> Path:
+    core, io = pytest.importorskip("arro3.core"), pytest.importorskip("arro3.io")
+    made = {name: core.Array(values, type=getattr(core.DataType, kind)()) for name, (values, kind) in columns.items()}
+    if "due" in made:
+        made["due"] = made["due"].cast(core.DataType.date32())
+    io.write_parquet(core.Table.from_pydict(made), place, compression="zstd(3)")
+    return place
+
+
+def test_a_typed_table_is_read_as_text_and_plain_values(tmp_path: Path) -> None:
+    columns: dict[str, tuple[list[object], str]] = {
+        "question": (["Wie gro\xdf?"], "string"),
+        "due": ([19_844], "int32"),
+        "score": ([float("nan")], "float64"),
+        "picture": ([b"x"], "binary"),
+    }
+    [row] = rows_in(parquet(tmp_path / "t.parquet", columns))
+    values = {"question": "Wie gro\xdf?", "due": "2024-05-01", "score": None, "picture": None}
+    assert row == ("t.parquet:1", values, "")
+
+
+def test_a_small_parquet_file_that_decompresses_far_beyond_its_size_is_refused(tmp_path: Path) -> None:
+    place = parquet(tmp_path / "t.parquet", {"question": (["x" * (17 << 20)] * 3, "string")})
+    assert place.stat().st_size < 20_000
+    with pytest.raises(UsageError, match=r"t\.parquet:1 is longer than 16 MiB"):
+        list(rows_in(place))
+    with pytest.raises(UsageError, match="they need more than 48 MiB"):
+        list(_parquet(place, memory=48 << 20))
+
+
+@pytest.mark.parametrize("size", [b"\x82\x80\x80", b"\xff\xff\xff"])
+def test_a_parquet_page_that_lies_about_its_size_does_not_get_past_the_limit(tmp_path: Path, size: bytes) -> None:
+    place = parquet(tmp_path / "t.parquet", {"question": (["x" * (17 << 20)] * 3, "string")})
+    whole = place.read_bytes()
+    assert whole[4:7] == b"\x15\x04\x15"  # a page's kind and, from byte 7, its size decompressed, of four bytes
+    place.write_bytes(whole[:7] + size + whole[10:])
+    with pytest.raises(UsageError, match=r"cannot be read as Parquet after 0 rows|they need more than 48 MiB"):
+        list(_parquet(place, memory=48 << 20))
