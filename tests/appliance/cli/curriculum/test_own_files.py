@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from appliance.cli.curriculum.add import problems_in
+from appliance.cli.curriculum.add import RefusedRow, not_contradicted, problems_in
 from appliance.cli.curriculum.own_files import LONGEST_LINE, _parquet, rows_in
 from appliance.errors import UsageError
 from curriculum.own.taskset import MOST_BYTES
@@ -60,7 +61,21 @@ def test_problems_that_would_not_be_kept_are_refused_before_their_checks(tmp_pat
     row = json.dumps({"question": "q" * 39_000, "answer": "1"})
     path = written(tmp_path, "t.jsonl", f"{row}\n" * (MOST_BYTES // 39_000 + 1))
     with pytest.raises(UsageError, match="take more than 64 MiB"):
-        list(problems_in(path, "auto", []))
+        list(problems_in(path, "auto", [], Counter()))
+
+
+def test_rows_as_published_are_read_by_their_layout_and_two_checks_of_one_question_refuse_both(tmp_path: Path) -> None:
+    row = (
+        '{"prompt": [{"role": "user", "content": "1+1?"}], "reward_model": {"ground_truth": "%s"}, "ability": "math"}\n'
+    )
+    place = written(tmp_path, "t.jsonl", row % 2 + row % 3 + '{"question": "2+2?", "answer": "4"}\n')
+    notes: Counter[str] = Counter()
+    refused: list[RefusedRow] = []
+    rows = list(problems_in(place, "auto", refused, notes))
+    assert notes == {"verl: prompt, reward_model.ground_truth; left out: ability": 2}
+    [kept] = not_contradicted(rows, refused)
+    assert (kept.origin, kept.answer) == ("t.jsonl:3", "4")
+    assert [(one.origin, "already" in one.reason) for one in refused] == [("t.jsonl:1", True), ("t.jsonl:2", True)]
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
