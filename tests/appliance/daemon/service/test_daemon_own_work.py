@@ -15,7 +15,7 @@ from appliance.curriculum.own_files import file_of
 from appliance.curriculum.own_tasksets import catalog_in
 from appliance.daemon.contract import RefusedByPolicyError, RequestError
 from appliance.daemon.coordination.core import Core
-from curriculum.environments.terminal.harbor.folder import write
+from curriculum.environments.terminal.harbor.export import write
 from curriculum.own.rows import OwnRow, with_levels
 from curriculum.own.taskset import OwnContent
 from curriculum.registry import make_draft
