@@ -223,16 +223,17 @@ def problems_in(place: Path, kind: str, refused: list[RefusedRow], notes: Counte
 
 
 def not_contradicted(rows: Sequence[OwnRow], refused: list[RefusedRow]) -> Iterator[OwnRow]:
-    """Yields the rows without those whose question occurs with different checks: of these, none is known to be right,
-    and all are added to `refused`."""
-    checks: dict[str, set[str]] = {}
+    """Yields the rows without those whose question occurs with different expected answers: of these, none is known to
+    be right, and all are added to `refused`. Other checks are decided by their references."""
+    answers: dict[str, set[str]] = {}
     for row in rows:
-        checks.setdefault(row.key, set()).add(row.spec.model_dump_json())
+        if row.spec.kind in ("answer", "exact"):
+            answers.setdefault(row.key, set()).add(row.spec.model_dump_json())
     for row in rows:
-        if len(checks[row.key]) == 1:
+        if len(answers.get(row.key, ())) < 2:
             yield row
         else:
-            refused.append(RefusedRow(origin=row.origin, reason="its question exists already, with another check"))
+            refused.append(RefusedRow(origin=row.origin, reason="its question exists already, with another answer"))
 
 
 def let_through(

@@ -91,7 +91,7 @@ def test_a_dry_run_keeps_nothing_and_takes_tables_too(standing, ask, tmp_path: P
 def harbor_folders(place: Path) -> None:
     """Two repairs with our check, one of them with a solution that does not solve it; one with its own test alone; one
     that wants a network; and something else."""
-    for at, seed in enumerate((4, 5, 8)):
+    for at, seed in enumerate((3, 5, 8)):
         write(make_draft("terminal_repairs", 0, seed), f"repair-{at}", place / f"repair-{at}")
     (place / "repair-1/solution/solve.sh").write_text("#!/bin/bash\necho 1 > elsewhere\n")
     (place / "repair-2/tests/assay.json").unlink()
