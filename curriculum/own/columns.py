@@ -321,7 +321,7 @@ def _program(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]
     starter = text_in(columns, ("starter_code",))
     if starter and question and starter not in question:
         question = f"{question}\n\n```python\n{starter}\n```"
-    if function and _METHODS.search(starter or reference):
+    if function and function.isidentifier() and _METHODS.search(starter or reference):
         fields |= {"function": METHODS, "driver": _DRIVER.format(function)}
     elif function and function not in question:
         question = f"{question}\nThe function is called `{function}`." if question else question

@@ -29,7 +29,7 @@ FORMS = (
 SKYRL_ANSWERS = ("aime", "gsm8k", "gsm8k_multi_turn", "math", "multiply", "lcb")
 """Environments of SkyRL that compare a final answer or run tests."""
 ONLY_TESTS = ("input_output", "public_test_cases", "private_test_cases", "test_cases", "verifier_metadata.unit_tests")
-_LEAN_3 = re.compile(r"\bbegin\b[\s\S]*\bend\b|\bopen_locale\b|^import (data|tactic|analysis|topology|algebra)\.", re.M)
+_LEAN_3 = re.compile(r":=\s*begin\b|\bopen_locale\b|^import (data|tactic|analysis|topology|algebra)\.", re.M)
 _BARE = re.compile(r"\$[^$]+\$|\\\([^\n]+\\\)|\S+")
 """Text that is an answer as a whole, without words around it."""
 
@@ -192,7 +192,8 @@ def published(row: Mapping[str, Any]) -> Published | None:
             raise RowError(f"{layout.name}: its statement is Lean 3: translate it to Lean 4")
     left = sorted(name[:40] for name in set(columns) - {path.partition(".")[0] for path in cells.read})
     note = f"{layout.name}: {', '.join(sorted(cells.read))}" + (f"; left out: {', '.join(left)}" if left else "")
-    return Published(found, note[:400], str(cells.at(layout.identity) or "")[:60])
+    identity = cells.at(layout.identity) if layout.identity else None
+    return Published(found, note[:400], re.sub(r"[^\w.:/|-]", "_", str("" if identity is None else identity)[:60]))
 
 
 class _RowCells:
@@ -273,6 +274,8 @@ def _add_answers(layout: RowLayout, cells: _RowCells, found: dict[str, Any]) -> 
             raise RowError(
                 f"{layout.name}: {path} is a pickle, which is never loaded here: decode it elsewhere, to JSON"
             )
+        if isinstance(data, dict) and not ("inputs" in data or "input" in data):
+            raise RowError(f"{layout.name}: {path} is an object without inputs and outputs: it has a check of its own")
         if isinstance(data, dict) or (isinstance(data, list) and all(_is_assertion(one) for one in data)):
             found["tests"] = data
         elif isinstance(data, list) and all(isinstance(one, dict) for one in data):

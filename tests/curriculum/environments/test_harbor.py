@@ -325,7 +325,7 @@ FIELDS: list[tuple[str, str | Callable[[HarborTask], bool]]] = [
     ("[environment]\n", note("means public in Harbor")),
     ("[environment]\ncpus = 1\n", lists()),
     ("[environment]\ncpus = 4\n", "environment.cpus is 4: a terminal has at most 1"),
-    ("[environment]\nmemory_mb = 3000\n", lists()),
+    ("[environment]\nmemory_mb = 3000\n", note("memory_mb counts if its image installs something")),
     ("[environment]\nmemory_mb = 9000\n", "environment.memory_mb is 9000: a terminal has at most 4096"),
     ("[environment]\nmemory_mb = '2G'\n", "environment.memory_mb is not a number"),
     ("[environment]\nmemory = '8G'\n", "environment.memory is 8192"),

@@ -80,3 +80,18 @@ def test_what_a_layout_reads_and_leaves_out_is_told() -> None:
     assert (layout.note, layout.identity) == (told, "7")
     assert published({"question": "1 + 1?", "answer": "2"}) is None
     assert published(row | {"spec": {"kind": "exact", "expected": "2"}}) is None
+
+
+def test_a_name_of_a_method_is_no_code_of_the_driver_and_an_identity_no_control_character() -> None:
+    hostile = {"fn_name": "f(*arguments)\n\nimport os #", "inputs": [[1], [2]], "outputs": [1, 2]}
+    row = {
+        "question": "Q",
+        "input_output": hostile,
+        "starter_code": "class Solution:\n    pass",
+        "problem_id": "a\x1b[2J",
+    }
+    layout = published(row)
+    assert layout is not None
+    assert layout.identity == "a__2J"
+    with pytest.raises(SpecError):
+        taken(row)

@@ -85,6 +85,8 @@ def read(text: str, *, without_network: bool = False) -> HarborSettings:
     if seconds > MOST_SECONDS:
         notes.append(f"verifier.timeout_sec is more than {MOST_SECONDS:g}, which its test has here at most")
     memory = _most(environment, "memory_mb", MEMORY_MIB) or _size(environment, "memory", MEMORY_MIB) or 0.0
+    if memory:
+        notes.append("environment.memory_mb counts if its image installs something: else a command has 128 MiB")
     _most(environment, "cpus", PROCESSORS)
     _ = _most(environment, "storage_mb", STORAGE_MIB) or _size(environment, "storage", STORAGE_MIB)
     healthcheck = _command(environment.get("healthcheck"), "environment.healthcheck")
