@@ -213,7 +213,7 @@ def problems_in(place: Path, kind: str, refused: list[RefusedRow], notes: Counte
                 found = row_of(row.values, cast("OwnKind", kind), row.origin)
             else:
                 found = row_of(layout.columns, cast("OwnKind", kind), f"{row.origin} {layout.identity}".strip())
-                notes[layout.note] += 1
+                notes[layout.note if layout.note in notes or len(notes) < SHOWN_REASONS else "further columns"] += 1
             size += len(found.model_dump_json().encode()) + 1
             if size > MOST_BYTES:
                 raise UsageError(f"the problems of {place} take more than {MOST_BYTES >> 20} MiB", "split it")
@@ -298,7 +298,7 @@ def _show_added(added: AddedRows, kept: Sequence[OwnRow], use: Sequence[str], *,
             ("refused", len(refused) or ""),
         ]
     )
-    for note, rows in [*added.read_as.items()][:SHOWN_REASONS]:
+    for note, rows in added.read_as.items():
         show_line(f"read as {printable(note, limit=NOTE)} ({counted(rows, 'row')})")
     if kept:
         show_line("accepted, as read:")
