@@ -20,7 +20,7 @@ lean_place() { # lean_place PLACE
     *) fail 2 "#$rest is not understood" "./install.sh --with 'lean=ARCHIVE#sha256=HEX'" ;;
     esac
     case "$place" in
-    "") fail 2 "--with lean= needs a folder, an archive or an address" "./install.sh --with 'lean=lean-4.24.0-linux.tar.zst#sha256=HEX'" ;;
+    "") fail 2 "--with lean= needs a folder, an archive or an address" "./install.sh --with 'lean=lean-4.35.0-linux.tar.zst#sha256=HEX'" ;;
     http://* | https://*)
         [ -n "$rest" ] || fail 2 "what is fetched from $place cannot be known without its SHA-256" \
             "take the digest from where the release is announced: --with 'lean=$place#sha256=HEX'"

@@ -29,6 +29,7 @@ from policies.contract.rules import (
     SandboxRules,
     Section,
     ServiceRules,
+    VerifierRules,
 )
 from policies.errors import PolicyError
 from policies.gates import approval
@@ -55,6 +56,7 @@ class Policy(Section):
     sandboxes: SandboxRules
     resources: ResourceRules
     jobs: JobRules
+    verifiers: VerifierRules = VerifierRules()
     plugins: Annotated[tuple[PluginRule, ...], Field(strict=False, max_length=100)] = ()
     """Distributions that may add to the product. They are loaded when the daemon starts."""
 

@@ -72,16 +72,17 @@ class Checker:
         lean_projects: tuple[Path, ...] = (),
         workers: int | None = None,
         tools_backend: BackendName = BackendName.NSJAIL,
+        require_kernel_floor: bool = False,
     ) -> None:
         """Configures a checker of submissions; workers and sandboxes start on first use. `settings`: a running broker,
         or the configuration of a private one; must include `verifiers.tools.programs`. `sessions`: a shared pool, which
         stays open. `judge`: for the soft items of checklists. `lean`: a toolchain folder; `lean_projects`: further
         folders with compiled files. `workers`: texts that are decided concurrently. `tools_backend`: the sandbox
-        backend of our own tools."""
+        backend of our own tools. `require_kernel_floor`: proofs count only from a Lean kernel without known holes."""
         self._settings, self._given_sessions, self.judge = settings, sessions, judge
         self.lean, self.lean_projects = lean, lean_projects
         self.workers = workers or len(os.sched_getaffinity(0))
-        self._tools_backend = tools_backend
+        self._tools_backend, self.require_kernel_floor = tools_backend, require_kernel_floor
         self.on_checked: Callable[[int, int], object] = lambda done, count: None
         """Receives, after each sandboxed check of `check_many`, how many of how many are done."""
         self._lock = threading.RLock()

@@ -28,7 +28,7 @@ from verifiers.registry.spec import Spec
 OF_THE_JUDGE = ("soft", "soft_mean", "not_judged", "because")
 """Checklist evidence that comes from a model."""
 
-OF_THE_MACHINE = ("headers",)
+OF_THE_MACHINE = ("headers", "kernel")
 """Evidence that varies between machines, and with the load of one machine."""
 
 _RISING = (Assurance.OPEN, Assurance.JUDGED, Assurance.TESTED, Assurance.PROVED)

@@ -16,7 +16,6 @@ import ast
 import re
 import unicodedata
 from collections.abc import Mapping
-from datetime import date, time
 from decimal import Decimal
 from math import isfinite
 from typing import Any, Literal
@@ -34,6 +33,10 @@ from verifiers.registry.spec import SPEC, Spec
 
 CANDIDATE = "candidate"
 """Name of the function in HumanEval's `check(candidate)`."""
+METHODS = "Solution"
+"""Class whose method LeetCode's problems ask for."""
+_METHODS = re.compile(rf"^class {METHODS}\b", re.MULTILINE)
+_DRIVER = f"def drive(solution, *arguments):\n    return solution.{METHODS}().{{}}(*arguments)\n"
 MOST_TESTS = 500
 MOST_CHARS = 1_000_000
 CELL = Bounds(16 << 20, depth=500)
@@ -133,6 +136,7 @@ CHECKLIST = ("checklist", "rubric", "rubrics", "items")
 FUNCTION = ("entry_point", "function", "fn_name", "function_name")
 LONGEST_ANSWER = 2_000
 _GROUPED = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _NAMED_BY_NUMBERS = re.compile(r"\+?\d+(?:[-\u2013]\d+)+|\d+(?:[/.]\d+){2,}")
 _SEPARATORS = frozenset(("Po", "Pd", "Pc", "Pi", "Pf", "Zs"))
 """Unicode categories of punctuation without brackets; an answer of nothing else is what a faulty export left."""
@@ -146,12 +150,12 @@ class RowError(CurriculumError):
 
 def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
     """Reads the problem and its check from a table row with any column names; runs nothing. Raises RowError."""
-    columns = _filled(row)
+    columns = filled(row)
     made = kind_of_columns(columns) if kind == "auto" else kind
-    question = _text(columns, QUESTION)
+    question = text_in(columns, QUESTION)
     try:
         if made == "spec":
-            spec, answer = SPEC.validate_python(_data(columns["spec"])), _text(columns, (*ANSWER, *SOLUTION))
+            spec, answer = SPEC.validate_python(json_in(columns["spec"])), text_in(columns, (*ANSWER, *SOLUTION))
         else:
             spec, question, answer = MAKERS[made](columns, question)
         for text in (question, answer, spec.model_dump_json()):
@@ -172,10 +176,10 @@ def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
 
 def question_of(row: Mapping[str, Any]) -> str:
     """Returns the question in a table row; empty if none."""
-    return _text(_filled(row), QUESTION)
+    return text_in(filled(row), QUESTION)
 
 
-def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
+def filled(row: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a table row's filled cells by lower-case column name, without NaN, which tables use for missing values.
     Raises RowError if a name has two values."""
     found: dict[str, Any] = {}
@@ -196,7 +200,7 @@ def kind_of_columns(columns: Mapping[str, Any]) -> str:
     for names, kind in ((STATEMENT, "lean"), (CLAIM, "smt"), (TESTS, "program"), (CHECKLIST, "checklist")):
         if _value(columns, names) is not None:
             return kind
-    answer = final_answer(columns)
+    answer, _ = final_answer(columns)
     if answer not in _OPERATORS and all(unicodedata.category(character) in _SEPARATORS for character in answer):
         raise RowError(f"its final answer is only punctuation ({answer[:40]!a}); add it with --kind exact if meant")
     return kind_of_answer(answer)
@@ -207,21 +211,40 @@ def kind_of_answer(answer: str) -> Literal["answer", "exact"]:
     return "answer" if _MATHEMATICS.search(answer) and not _NAMED_BY_NUMBERS.fullmatch(answer) else "exact"
 
 
-def final_answer(columns: Mapping[str, Any]) -> str:
-    r"""Returns a table row's final answer: the text after `####`, in the last `\boxed{}`, or in an answer column.
-    Raises RowError if none is found."""
+def final_answer(columns: Mapping[str, Any]) -> tuple[str, str]:
+    r"""Returns a table row's final answer: the text after `####`, in the last `\boxed{}`, or in an answer column. The
+    second is how another column writes it, if that differs. Raises RowError if none is found, or others contradict."""
+    found: list[str] = []
     for name in (*ANSWER, *SOLUTION):
-        text = _text(columns, (name,))
-        if not text:
-            continue
-        marked = text.rpartition("####")[2].strip() if "####" in text else ""
-        if marked and "\n" not in marked:  # not a heading with more text below
-            return _plain(marked)
-        if boxed := last_box(text):
-            return _plain(boxed)
-        if name in ANSWER and len(text) <= LONGEST_ANSWER and "\n" not in text and "####" not in text:
-            return _plain(text)
-    raise RowError(f"it has no final answer (a column named {', '.join(ANSWER[:5])}; `#### 42`; `\\boxed{{42}}`)")
+        text = text_in(columns, (name,))
+        short = name in ANSWER and len(text) <= LONGEST_ANSWER and "\n" not in text and "####" not in text
+        if answer := _marked(text) or (text if short else ""):
+            found.append(answer)
+    if not found:
+        raise RowError(f"it has no final answer (a column named {', '.join(ANSWER[:5])}; `#### 42`; `\\boxed{{42}}`)")
+    gold = _plain(found[0])
+    others = {_normal(text): _plain(text) for text in found if text.strip(" ,.;:$")}
+    others.pop(_normal(gold), None)
+    if len(others) > 1 or (others and all(map(_is_plain, (_normal(gold), *others)))):
+        raise RowError("its columns have different final answers")
+    return gold, next(iter(others.values()), "")
+
+
+def _marked(text: str) -> str:
+    after = text.rpartition("####")[2].strip() if "####" in text else ""
+    return after if after and "\n" not in after else last_box(text)  # else a heading with more text below
+
+
+def _is_plain(answer: str) -> bool:
+    """True for a number, a letter or a name: two of them with different texts are different answers."""
+    return bool(_NUMBER.fullmatch(answer)) or len(answer) == 1 or kind_of_answer(answer) == "exact"
+
+
+def _normal(text: str) -> str:
+    """Returns a final answer as it is compared with another of the same row: without blanks and variants of LaTeX."""
+    text = re.sub(r"\\(left|right|,|!|;)|[\s$]", "", _plain(text)).replace("\\dfrac", "\\frac")
+    text = text.removesuffix(".").replace("\\tfrac", "\\frac").casefold()
+    return str(Decimal(text).normalize()) if _NUMBER.fullmatch(text) and len(text) < 25 else text
 
 
 def last_box(text: str) -> str:
@@ -245,47 +268,47 @@ def _plain(text: str) -> str:
 
 
 def _answer(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
-    found = final_answer(columns)
-    return SPEC.validate_python({"kind": "answer", "expected": found}), question, found
+    found, other = final_answer(columns)  # the checker decides whether two ways to write it are equal
+    return SPEC.validate_python({"kind": "answer", "expected": found}), question, other or found
 
 
 def _exact(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
-    found = final_answer(columns)
+    found, _ = final_answer(columns)
     return SPEC.validate_python({"kind": "exact", "expected": found}), question, found
 
 
 def _lean(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
-    statement = _text(columns, STATEMENT)
+    statement = text_in(columns, STATEMENT)
     if not statement:
         raise RowError(f"it has no statement (a column named {', '.join(STATEMENT[:2])})")
-    header = _text(columns, ("header", "imports"))
+    header = text_in(columns, ("header", "imports"))
     whole = f"{header}\n{statement}" if header and header not in statement else statement
     asked = question or "Prove this theorem."
     if statement not in asked:
         asked = f"{asked}\n\n```lean\n{whole}\n```"
-    return SPEC.validate_python({"kind": "lean", "statement": whole}), asked, _text(columns, SOLUTION)
+    return SPEC.validate_python({"kind": "lean", "statement": whole}), asked, text_in(columns, SOLUTION)
 
 
 def _smt(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
-    claim = _text(columns, CLAIM)
+    claim = text_in(columns, CLAIM)
     if not claim:
         raise RowError(f"it has no claim (a column named {CLAIM[0]})")
     spec = SPEC.validate_python({"kind": "smt", "claim": claim, "question": columns.get("asks", "model")})
-    return spec, question, _text(columns, (*ANSWER, *SOLUTION))
+    return spec, question, text_in(columns, (*ANSWER, *SOLUTION))
 
 
 def _checklist(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
-    items = _data(_value(columns, CHECKLIST))
+    items = json_in(_value(columns, CHECKLIST))
     if not isinstance(items, list):
         raise RowError("its checklist is not a list of items")
     made = [{"item": "soft", "name": one[:60], "point": one} if isinstance(one, str) else one for one in items]
     spec = SPEC.validate_python({"kind": "checklist", "items": made, "question": question})
-    return spec, question, _text(columns, SOLUTION)
+    return spec, question, text_in(columns, SOLUTION)
 
 
 def _program(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
-    tests, named = _data(_value(columns, TESTS)), _text(columns, FUNCTION)
-    reference = _text(columns, SOLUTION)
+    tests, named = json_in(_value(columns, TESTS)), text_in(columns, FUNCTION)
+    reference = text_in(columns, SOLUTION)
     try:
         if isinstance(tests, dict):
             named = named or str(tests.get("fn_name") or "")
@@ -295,7 +318,12 @@ def _program(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]
             fields = {"function": function, "examples": examples}
     except ValueError as error:
         raise RowError(f"its tests are unusable: {error}") from None
-    if function and function not in question:
+    starter = text_in(columns, ("starter_code",))
+    if starter and question and starter not in question:
+        question = f"{question}\n\n```python\n{starter}\n```"
+    if function and function.isidentifier() and _METHODS.search(starter or reference):
+        fields |= {"function": METHODS, "driver": _DRIVER.format(function)}
+    elif function and function not in question:
         question = f"{question}\nThe function is called `{function}`." if question else question
     return SPEC.validate_python({"kind": "program", **fields}), question, reference
 
@@ -307,20 +335,16 @@ def _value(columns: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     return next((columns[name] for name in names if name in columns), None)
 
 
-def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def text_in(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
     """Returns the first of these columns that has a value, as stripped text. A list of one item counts as that item.
-    Empty for values other than texts, numbers and dates."""
+    Empty for values other than texts and numbers."""
     value = _value(columns, names)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if isinstance(value, date | time):  # typed tables have them
-        return value.isoformat()
-    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
-        return ""
-    return f"{value:f}" if isinstance(value, Decimal) else str(value).strip()
+    return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
-def _data(value: Any) -> Any:
+def json_in(value: Any) -> Any:
     """Parses a table cell's value if it is JSON in a string; returns any other value unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:

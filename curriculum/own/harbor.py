@@ -155,7 +155,9 @@ def _prepared(pool: SessionPool, one: HarborRow) -> HarborRow:
                 raise RowError(f"its health check fails: {_end(said)}")
     if submission is None:
         raise RowError("its Dockerfile's commands leave more than a terminal can begin with")
-    return one._replace(row=_with_files(one.row, submission), lost=tuple(lost))
+    row = _with_files(one.row, submission)
+    row = row.model_copy(update={"world": {**row.world, "healthcheck": health}}) if health else row
+    return one._replace(row=row, lost=tuple(lost))
 
 
 def _with_files(row: OwnRow, submission: str) -> OwnRow:
@@ -199,7 +201,9 @@ def _opened(pool: SessionPool, row: OwnRow, more: Iterable[PlacedFile], *, gathe
     files = [*row.world.get("files", ()), *(file.model_dump(mode="json") for file in more)]
     setup = {**row.world, "files": files} | ({"gathers": True} if gathers else {})
     environment = ENVIRONMENTS[row.environment]
-    return World.open(pool, environment, setup, caller=CALLER, priority=Priority.JOB)
+    world = World.open(pool, environment, setup, caller=CALLER, priority=Priority.JOB)
+    world.begun.result()
+    return world
 
 
 def _end(said: str) -> str:

@@ -126,6 +126,13 @@ class JobRules(Section):
     max_queued: int = Field(ge=1)
 
 
+class VerifierRules(Section):
+    """What a verdict has to rest on."""
+
+    require_kernel_floor: bool = False
+    """True if proofs count only from a Lean kernel without known holes; else the evidence names them."""
+
+
 class PluginRule(Section):
     """One distribution that may add to the product, in exactly this version with exactly these files."""
 

@@ -260,3 +260,10 @@ def test_a_gate_that_a_file_names_is_asked_with_its_own_section() -> None:
 
 def test_the_packaged_file_names_every_gate_that_may_never_be_missing() -> None:
     assert {gate.name for gate in GATES if gate.never_missing} <= {gate.name for gate in load().gates.asked}
+
+
+def test_a_policy_requires_a_kernel_without_known_holes_only_if_it_says_so() -> None:
+    assert not parse(DEFAULT.encode(), "p").verifiers.require_kernel_floor
+    asked = parse(f"{DEFAULT}\n[verifiers]\nrequire_kernel_floor = true\n".encode(), "p")
+    assert asked.verifiers.require_kernel_floor
+    assert "verifiers.require_kernel_floor" in str(refused(f"{DEFAULT}\n[verifiers]\nrequire_kernel_floor = 1\n"))

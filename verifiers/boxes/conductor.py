@@ -33,6 +33,8 @@ class ConductorParts(Protocol):
     lean: Path | None
     """Toolchain folder; None to search for one."""
     lean_projects: tuple[Path, ...]
+    require_kernel_floor: bool
+    """True if proofs count only from a kernel without known holes."""
     workers: int
     """Submissions that are checked concurrently."""
 

@@ -115,6 +115,8 @@ def read(spec: FilesSpec, submission: str) -> dict[str, SubmittedFile] | str:
         data = json.loads(submission)
     except (ValueError, RecursionError):
         return "not valid JSON"
+    if isinstance(data, str):
+        return f"no files were taken: {data[:200]!a}"
     if not isinstance(data, dict):
         return "not a JSON object of files"
     gathers = spec.foreign is not None and spec.foreign.gathers

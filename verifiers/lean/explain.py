@@ -44,6 +44,8 @@ def parts(spec: LeanSpec, verdict: Verdict) -> Verified:
     theorem = one_line(str(verdict.evidence.get("theorem", "the theorem")))
     replayed = verdict.evidence.get("kernel_replayed") == "yes"
     detail = f"Lean's kernel, axioms: {named}, kernel_replayed: {'yes' if replayed else 'no'}"
+    if isinstance(kernel := verdict.evidence.get("kernel"), str):
+        detail += f", kernel: {one_line(kernel)}"
     limits = []
     if not replayed:
         what = "that the kernel accepts every declaration a second time, apart from the submission"

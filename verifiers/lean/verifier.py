@@ -36,6 +36,7 @@ from verifiers.lean import judging
 from verifiers.lean.boxes import LeanBox, LeanBoxes, LeanUnavailable, Role
 from verifiers.lean.controls import LIMITS, PROBE
 from verifiers.lean.headers import IDLE_MIB
+from verifiers.lean.kernels import described, doubts
 from verifiers.lean.kind import LEAN
 from verifiers.lean.prepared import PreparedStatement, Preparer, trusted_options
 from verifiers.lean.reading.commands import as_plain_file
@@ -57,13 +58,15 @@ SHORTEST = 0.05
 """Minimum remaining seconds for starting a step."""
 ALL_BUT = 0.99
 """Share of its time limit that a killed step must have computed to count as timed out."""
+NEWER = "Install a newer Lean, or take require_kernel_floor out of the policy."
 BUSY_HINT = "Retry when the machine is less busy."
 
 
 def conductor(parts: ConductorParts) -> LeanVerifier:
     """Builds a verifier that compiles Lean proofs in the boxes of these parts."""
     toolchain = find(parts.lean, projects=parts.lean_projects)
-    return LeanVerifier(parts.boxes(), toolchain, most=parts.workers)
+    floor = parts.require_kernel_floor
+    return LeanVerifier(parts.boxes(), toolchain, most=parts.workers, require_kernel_floor=floor)
 
 
 class ProofClock:
@@ -101,15 +104,16 @@ class LeanVerifier:
         memory_mib: int = BOX_MIB,
         most: int | None = None,
         alone: bool = False,
+        require_kernel_floor: bool = False,
     ) -> None:
         """Creates a verifier whose boxes start on first use. `launch` starts boxes with the program
         `toolchain.program`. `most`: concurrent checks, by default one per core. `alone`: serves one statement, whose
-        own code may run in its boxes."""
+        own code may run in its boxes. `require_kernel_floor`: decides nothing with a kernel of known holes."""
         self._toolchain = toolchain
         if isinstance(launch, ToolBoxes):
             boxes = launch
             launch = lambda: boxes.box(PROGRAM, memory_mib=memory_mib, tmp_mib=TMP_MIB, pids=128)  # noqa: E731
-        self._launch, self._alone = launch, alone
+        self._launch, self._alone, self._require_floor = launch, alone, require_kernel_floor
         self._others: set[LeanVerifier] = set()
         """Verifiers in use for statements with code of their own."""
         self._boxes = LeanBoxes(launch, most or len(os.sched_getaffinity(0)))
@@ -139,7 +143,8 @@ class LeanVerifier:
         judged = self._judged(spec, statement, submission, limit)
         theorem = {"theorem": escaped(statement.full_name), "statement_sha256": digest(spec), "kernel_replayed": "no"}
         seconds = round(time.monotonic() - began, 4)
-        judged = judged._replace(evidence=theorem | judged.evidence)
+        kernel = {"kernel": described(self._toolchain.version)} if self._toolchain else {}
+        judged = judged._replace(evidence=theorem | kernel | judged.evidence)
         return judged.verdict(self.name, self.version, tools=self.tools(), seconds=seconds)
 
     def _verified_alone(self, spec: LeanSpec, submission: str, seconds: float) -> Verdict:
@@ -177,6 +182,8 @@ class LeanVerifier:
         clock.left = max(0.5, limit - (time.thread_time() - began))
         if self._toolchain is None:
             return judging.lost("no Lean is installed on this machine", how_to_have_one())
+        if self._require_floor and (why := doubts(self._toolchain.version)):
+            return judging.lost(f"the policy requires a kernel without known holes, and this one is {why}", NEWER)
         try:
             prepared = self._preparer.prepared(spec, statement)
             proof = SubmittedProof(spec, statement, prepared, source, clock)

@@ -41,8 +41,10 @@ class CheckTarget:
         *,
         lean: Path | None = None,
         judge: Path | None = None,
+        require_kernel_floor: bool = False,
     ) -> None:
         self._settings, self._tools_backend, self._lean = settings, tools_backend, lean
+        self._require_kernel_floor = require_kernel_floor
         self._isolation_shown = False
         self._judge: Judge | None = None
         self.about = {} if lean is None else {"lean": str(lean)}
@@ -62,7 +64,12 @@ class CheckTarget:
     def checker(self, *, jobs: int) -> Checker:
         """Returns a new checker that verifies up to `jobs` submissions concurrently; close it."""
         return Checker(
-            self._settings, workers=jobs, tools_backend=self._tools_backend, lean=self._lean, judge=self._judge
+            self._settings,
+            workers=jobs,
+            tools_backend=self._tools_backend,
+            lean=self._lean,
+            judge=self._judge,
+            require_kernel_floor=self._require_kernel_floor,
         )
 
     def say_isolation(self, verdict: Verdict) -> None:
@@ -87,5 +94,7 @@ def target_for(
     if lean is not None:
         own = runtime.own.model_copy(update={"programs": tools.programs(lean)})
         runtime = runtime.model_copy(update={"own": own})
-    backend = BackendName(backend_for(policy_files.load_policy(settings.data), "tools"))
-    return CheckTarget(runtime, backend, lean=lean, judge=judge)
+    policy = policy_files.load_policy(settings.data)
+    floor = policy.verifiers.require_kernel_floor
+    backend = BackendName(backend_for(policy, "tools"))
+    return CheckTarget(runtime, backend, lean=lean, judge=judge, require_kernel_floor=floor)

@@ -37,7 +37,7 @@ SHOWN_REASONS = 12
 SHOWN_ACCEPTED = 3
 QUESTION, ANSWER = 90, 60
 """Maximum characters shown of an accepted row."""
-REASON = 160
+REASON, NOTE = 160, 400
 ENVELOPE = 10_000
 """Maximum bytes stored beside the rows."""
 KEEP_SECONDS = 600.0
@@ -56,6 +56,8 @@ class AddedRows(FrozenModel):
     accepted: int
     kinds: dict[str, int]
     splits: dict[str, int]
+    read_as: dict[str, int]
+    """Number of rows by published layout, with the columns that it reads and those that it leaves out."""
     lacks: str
     """Sentence on the rows that the policy lacks to judge it alone; empty if it lacks none."""
     refused: tuple[RefusedRow, ...]
@@ -103,7 +105,7 @@ def add(
         rows, left_out = harbor_rows(folders, without_network=without_network)
         added.refused += [RefusedRow(origin=origin, reason=reason) for origin, reason in left_out]
     else:
-        rows = list(problems_in(place, kind, added.refused))
+        rows = list(not_contradicted(list(problems_in(place, kind, added.refused, added.notes)), added.refused))
     return added.checked(rows, licence=licence, source=source or place.name)
 
 
@@ -139,6 +141,7 @@ class NewTaskset:
         self._keeper = api_client(timeout_seconds=KEEP_SECONDS)
         self._sealed = [] if dry_run else sealed_questions()
         self.refused: list[RefusedRow] = []
+        self.notes: Counter[str] = Counter()
 
     def checked(
         self, rows: Sequence[OwnRow], *, licence: str, source: str, level_of: Callable[[OwnRow], float] | None = None
@@ -168,6 +171,7 @@ class NewTaskset:
             accepted=len(kept),
             kinds=dict(Counter(row.spec.kind for row in kept)),
             splits=dict(splits := Counter(row.split.value for row in kept)),
+            read_as=dict(self.notes.most_common()),
             lacks=rows_missing(splits["sealed"], read_policy(data_folder())[0]) if kept else "",
             refused=tuple(self.refused),
         )
@@ -187,13 +191,14 @@ def name_of(place: Path, name: str | None) -> str:
     return named
 
 
-def problems_in(place: Path, kind: str, refused: list[RefusedRow]) -> Iterator[OwnRow]:
-    """Yields the rows of a file that are problems with a check; adds the others to `refused`. Raises UsageError, also
-    for too many rows, before hours are spent on checks."""
+def problems_in(place: Path, kind: str, refused: list[RefusedRow], notes: Counter[str]) -> Iterator[OwnRow]:
+    """Yields the rows of a file that are problems with a check; adds the others to `refused`, and how published layouts
+    are read to `notes`. Raises UsageError, also for too many rows, before hours are spent on checks."""
     from typing import cast
 
     from appliance.cli.curriculum.own_files import rows_in
     from curriculum.own.columns import RowError, row_of
+    from curriculum.own.layouts import published
     from curriculum.own.taskset import MOST_BYTES, MOST_ROWS
 
     size = ENVELOPE
@@ -203,13 +208,32 @@ def problems_in(place: Path, kind: str, refused: list[RefusedRow]) -> Iterator[O
         try:
             if row.values is None:
                 raise RowError(row.problem)
-            found = row_of(row.values, cast("OwnKind", kind), row.origin)
+            layout = published(row.values)
+            if layout is None:
+                found = row_of(row.values, cast("OwnKind", kind), row.origin)
+            else:
+                found = row_of(layout.columns, cast("OwnKind", kind), f"{row.origin} {layout.identity}".strip())
+                notes[layout.note if layout.note in notes or len(notes) < SHOWN_REASONS else "further columns"] += 1
             size += len(found.model_dump_json().encode()) + 1
             if size > MOST_BYTES:
                 raise UsageError(f"the problems of {place} take more than {MOST_BYTES >> 20} MiB", "split it")
             yield found
         except RowError as error:
             refused.append(RefusedRow(origin=row.origin, reason=str(error)))
+
+
+def not_contradicted(rows: Sequence[OwnRow], refused: list[RefusedRow]) -> Iterator[OwnRow]:
+    """Yields the rows without those whose question occurs with different expected answers: of these, none is known to
+    be right, and all are added to `refused`. Other checks are decided by their references."""
+    answers: dict[str, set[str]] = {}
+    for row in rows:
+        if row.spec.kind in ("answer", "exact"):
+            answers.setdefault(row.key, set()).add(row.spec.model_dump_json())
+    for row in rows:
+        if len(answers.get(row.key, ())) < 2:
+            yield row
+        else:
+            refused.append(RefusedRow(origin=row.origin, reason="its question exists already, with another answer"))
 
 
 def let_through(
@@ -274,6 +298,8 @@ def _show_added(added: AddedRows, kept: Sequence[OwnRow], use: Sequence[str], *,
             ("refused", len(refused) or ""),
         ]
     )
+    for note, rows in added.read_as.items():
+        show_line(f"read as {printable(note, limit=NOTE)} ({counted(rows, 'row')})")
     if kept:
         show_line("accepted, as read:")
     for row in kept[:SHOWN_ACCEPTED]:

@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 from appliance.cli.show.printing import Output, prints, prints_without_data
+from appliance.text.printable import printable
 from runtime.model import FrozenModel
 
 
 class HarborFolder(FrozenModel):
     name: str
+    about: str
+    """Version, description, keywords and authors, as its task.toml has them."""
     files: int
     judged_by: tuple[str, ...]
     foreign: bool
@@ -49,6 +52,7 @@ def harbor(
     task = read_folder(folder, without_network=without_network)
     found = HarborFolder(
         name=task.name,
+        about=task.about,
         files=len(task.draft.world.get("files", ())),
         judged_by=tuple(task.draft.world["declared"]),
         foreign=task.foreign,
@@ -60,6 +64,7 @@ def harbor(
     )
     lines = [
         f"{found.name}: {found.files} files, judged by {', '.join(found.judged_by)}",
+        *([printable(found.about)] if found.about else []),
         f"its score: {'a foreign reward, not a verdict' if found.foreign else 'a verdict of the check `files`'}",
         f"its solution: {'present' if found.solution else 'none'}",
         *([f"installed when it is added: {', '.join(found.installs)}"] if found.installs else []),
@@ -87,7 +92,7 @@ def export(
     from appliance.cli.curriculum.catalog import catalog_of, levels_of, viewable
     from curriculum.contract.errors import ExhaustedError
     from curriculum.contract.task import Split
-    from curriculum.environments.terminal.harbor.folder import write
+    from curriculum.environments.terminal.harbor.export import write
     from curriculum.seeds import seeds
     from curriculum.summary import training_drafts
 

@@ -10,10 +10,15 @@ from __future__ import annotations
 import csv
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+from appliance.cli.curriculum.parquet_rows import MEMORY, SECONDS
 from appliance.cli.shell.broker_target import patient_sessions
 from appliance.cli.show.printing import show_progress
 from appliance.errors import UsageError
@@ -29,13 +34,12 @@ if TYPE_CHECKING:
 MOST_BYTES = 1 << 30
 LONGEST_LINE = 16 << 20
 MOST_COLUMNS = 1_000
-BATCH_ROWS = 64
-"""Rows of a Parquet file in memory at once."""
 BOUNDS = Bounds(LONGEST_LINE, values=200_000, depth=500)
 """Bounds of a line, and of a whole file of JSON, which is in memory at once."""
 AS_LINES = "write one object a line and end the name with .jsonl, as `jq -c '.[]' FILE.json > FILE.jsonl` does"
 PARQUET = b"PAR1"
 """Magic bytes at the beginning and end of a Parquet file."""
+_DECODER = (sys.executable, "-I", "-m", "appliance.cli.curriculum.parquet_rows")
 
 
 class ReadRow(NamedTuple):
@@ -83,17 +87,19 @@ def _read(content: bytes) -> Any:
 def _json_lines(path: Path) -> Iterator[ReadRow]:
     with path.open("rb") as stream:
         for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
-            origin = f"{path.name}:{number}"
-            if len(line) > LONGEST_LINE:
-                raise UsageError(f"{origin} is longer than {LONGEST_LINE >> 20} MiB", "write one problem a line")
-            if not line.strip():
-                continue
-            try:
-                found = _read(line)
-            except NotJsonError as error:
-                yield ReadRow(origin, None, str(error))
-                continue
-            yield ReadRow(origin, found) if isinstance(found, dict) else ReadRow(origin, None, "not a JSON object")
+            if len(line) > LONGEST_LINE or line.strip():
+                yield _json_line(f"{path.name}:{number}", line)
+
+
+def _json_line(origin: str, line: bytes) -> ReadRow:
+    """Reads a row from a line of JSON. Raises UsageError for one that is too long."""
+    if len(line) > LONGEST_LINE:
+        raise UsageError(f"{origin} is longer than {LONGEST_LINE >> 20} MiB", "write one problem a line")
+    try:
+        found = _read(line)
+    except NotJsonError as error:
+        return ReadRow(origin, None, str(error))
+    return ReadRow(origin, found) if isinstance(found, dict) else ReadRow(origin, None, "not a JSON object")
 
 
 def _json(path: Path) -> Iterator[ReadRow]:
@@ -150,31 +156,38 @@ def _require_names(path: Path, names: list[str]) -> None:
         raise UsageError(f"{path} has two columns called {twice[:40]!a}", "rename or remove one")
 
 
-def _parquet(path: Path) -> Iterator[ReadRow]:
-    try:
-        from arro3.io import read_parquet
-    except ImportError as error:
+def _parquet(path: Path, memory: int = MEMORY) -> Iterator[ReadRow]:
+    """Yields the rows of a Parquet file, which a child with limited memory decodes (`parquet_rows`)."""
+    if find_spec("arro3") is None:
         raise UsageError(
             "arro3-io, which reads Parquet, is not installed", f"{install_command('parquet')}, or save it as .jsonl"
-        ) from error
+        )
     with path.open("rb") as stream:
         whole = stream.read(4) == PARQUET and stream.seek(-4, os.SEEK_END) > 0 and stream.read() == PARQUET
     if not whole:
         raise UsageError(f"{path} is not a complete Parquet file", "copy it again")
-    number = 0
-    try:
-        for batch in read_parquet(path, batch_size=BATCH_ROWS):
-            names = batch.column_names
-            columns = [batch.column(name) for name in names]
-            for at in range(batch.num_rows):
+    command = [*_DECODER, str(path), str(memory)]
+    number = size = 0
+    with Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL) as child:
+        assert child.stdout is not None
+        try:
+            for line in iter(partial(child.stdout.readline, LONGEST_LINE + 1), b"true\n"):
+                size += len(line)
+                if size > MOST_BYTES:
+                    raise UsageError(f"the rows of {path} take more than {MOST_BYTES >> 30} GiB", "split it")
+                if line.startswith(b'"'):
+                    problem = f"{path} cannot be read as Parquet after {number} rows: {json.loads(line)}"
+                    raise UsageError(problem, "copy it again")
+                if not line:
+                    raise UsageError(
+                        f"{path}: after {number} rows its decoder stopped: they need more than {memory >> 20:,} MiB, "
+                        f"more than {SECONDS} s, or it crashed",
+                        "write smaller row groups, or save it as .jsonl",
+                    )
                 number += 1
-                yield ReadRow(f"{path.name}:{number}", {n: c[at].as_py() for n, c in zip(names, columns, strict=True)})
-    except BaseException as error:
-        if isinstance(error, Exception) or type(error).__name__ == "PanicException":  # which is no Exception
-            raise UsageError(
-                f"{path} cannot be read as Parquet after {number} rows: {error}", "copy it again"
-            ) from None
-        raise
+                yield _json_line(f"{path.name}:{number}", line)
+        finally:
+            child.kill()
 
 
 READERS: dict[str, Callable[[Path], Iterator[ReadRow]]] = {

@@ -43,9 +43,11 @@ from common.errors import HintedError
 from policies.errors import PolicyError
 from runtime.model import FrozenModel
 from verifiers.lean import toolchain
+from verifiers.lean.kernels import doubts
 
 if TYPE_CHECKING:
     from appliance.config.configuration import Settings
+    from policies.policy import Policy
 
 Version = Callable[[str], str]
 """Returns the version of an installed package. Raises PackageNotFoundError."""
@@ -123,10 +125,11 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     yield ledger(settings.data / "ledger.sqlite3")
     rules = policy(settings.data)
     yield rules
-    yield disk(settings.data, least=_least_room(settings.data))
+    readable = _readable_policy(settings.data)
+    yield disk(settings.data, least=readable.resources.min_free_gib if readable else 0.0)
     yield memory(Path("/proc/meminfo").read_text())
     yield socket_path(settings.socket_path)
-    yield from verifiers()
+    yield from verifiers(floor=readable is not None and readable.verifiers.require_kernel_floor)
     if rules.grade is CheckGrade.OK:
         seen = []
         for check in isolation(settings, selftest=selftest):
@@ -274,13 +277,12 @@ def policy(data: Path) -> DoctorCheck:
     return ok("policy", f"{name}, {loaded.digest[:12]}")
 
 
-def _least_room(data: Path) -> float:
-    """Returns the free disk space in GiB that the policy requires. Returns 0 without a readable policy, which has its
-    own check."""
+def _readable_policy(data: Path) -> Policy | None:
+    """Returns the policy in force; None if it cannot be read, which has its own check."""
     try:
-        return policy_files.load_policy(data).resources.min_free_gib
+        return policy_files.load_policy(data)
     except PolicyError:
-        return 0.0
+        return None
 
 
 def disk(folder: Path, *, least: float = 0.0) -> DoctorCheck:
@@ -320,21 +322,26 @@ def socket_path(path: Path) -> DoctorCheck:
     return ok("socket", figure)
 
 
-def verifiers(version: Version = importlib.metadata.version) -> Iterator[DoctorCheck]:
-    """Checks that the packages of verifiers that run without a sandbox, and Lean, are installed."""
+def verifiers(version: Version = importlib.metadata.version, *, floor: bool = False) -> Iterator[DoctorCheck]:
+    """Checks that the packages of verifiers that run without a sandbox, and Lean, are installed. `floor`: the policy
+    requires a kernel without known holes."""
     yield _packages("answers", ("sympy", "mpmath"), version)
     yield _packages("claims", ("z3-solver", "cvc5"), version)
     yield _packages(
         "checklists", ("jsonschema-rs", "markdown-it-py", "mdit-py-plugins", "regress", "sentencex"), version
     )
-    yield lean(toolchain.find())
+    yield lean(toolchain.find(), floor=floor)
 
 
-def lean(found: toolchain.Toolchain | None) -> DoctorCheck:
-    """Reports the Lean toolchain that checks proofs, without starting it."""
+def lean(found: toolchain.Toolchain | None, *, floor: bool = False) -> DoctorCheck:
+    """Reports the Lean toolchain that checks proofs, and known holes of its kernel, without starting it."""
     if found is None:
         return ok("lean", "absent", f"only proofs need it: {toolchain.how_to_have_one()}")
     facts = found.describe()
+    if why := doubts(found.version):
+        counts = "the policy requires the floor, so no proof counts" if floor else "proofs count, and evidence says so"
+        figure = f"{facts['lean']} from {facts['from']}: {why}"
+        return warning("lean", figure, f"known proofs of False; {counts}; `./install.sh --with lean=PLACE` for a newer")
     note = "each verdict says whether the kernel replayed the proof: `kernel_replayed` in its evidence"
     return ok("lean", f"{facts['lean']} from {facts['from']}; {facts['libraries'] or 'no libraries'}", note)
 

@@ -108,7 +108,9 @@ def evaluate(
         file = held.enter_context(AttemptFile(out, plan, resume=resume))
         pool = held.enter_context(broker_target.sessions(runtime))
         tools = BackendName(backend_for(policy, "tools"))
-        checker = held.enter_context(Checker(runtime, sessions=pool, tools_backend=tools))
+        floor = policy.verifiers.require_kernel_floor
+        made_checker = Checker(runtime, sessions=pool, tools_backend=tools, require_kernel_floor=floor)
+        checker = held.enter_context(made_checker)
         made = _api(plan, pool) if endpoint else _engine(plan, settings, files, pool)
         answerer = held.enter_context(made)
         asked = _askable(asked, answerer, left_out)

@@ -102,7 +102,9 @@ def warm_start(
     with ExitStack() as held:
         pool = held.enter_context(broker_target.sessions(runtime))
         tools = BackendName(backend_for(policy, "tools"))
-        checker = held.enter_context(Checker(runtime, sessions=pool, tools_backend=tools))
+        floor = policy.verifiers.require_kernel_floor
+        made_checker = Checker(runtime, sessions=pool, tools_backend=tools, require_kernel_floor=floor)
+        checker = held.enter_context(made_checker)
         made = Teacher(recipe, pool, policy, max_calls=budget.max_calls, max_result_chars=budget.max_result_chars)
         with made as teacher:
             tried = teacher.traces(stream, caller="warm-start")

@@ -120,7 +120,12 @@ class WorkContext:
         self._say, self._still = say, still
         self._loaded: tuple[str, Renderer] | None = None
         self.sessions: SessionPool = sessions(runtime, cluster, partial(say, "placed"))
-        self.checker = Checker(runtime, sessions=self.sessions, tools_backend=BackendName(backend_for(policy, "tools")))
+        self.checker = Checker(
+            runtime,
+            sessions=self.sessions,
+            tools_backend=BackendName(backend_for(policy, "tools")),
+            require_kernel_floor=policy.verifiers.require_kernel_floor,
+        )
         self.checker.on_checked = lambda done, count: still(f"{done} of {count} answers checked in sandboxes")
 
     @cached_property

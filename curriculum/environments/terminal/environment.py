@@ -46,8 +46,12 @@ class TerminalSetup(SpecData):
     folders: tuple[PlacePath, ...] = Field(default=(), max_length=200)
     """Folders that exist at first."""
     variables: tuple[tuple[str, str], ...] = Field(default=(), max_length=100)
+    healthcheck: str = Field(default="", max_length=20_000)
+    """Command that has to succeed before the work begins; else the world is broken."""
     collect: tuple[str, ...] = Field(default=(), max_length=10)
-    """Commands that run once the work is done, before its files are taken."""
+    """Commands that run once the work is done, before its files are taken. If one fails, there are no files."""
+    excluded: tuple[tuple[str, str], ...] = Field(default=(), max_length=100)
+    """Folders, and patterns of names below them that are not gathered."""
     gathers: bool = False
     """True if every file that is new, changed or removed is submitted, declared or not."""
     packages: SetDigest | None = None

@@ -8,6 +8,7 @@ the world: what it had is lost, and nothing is submitted.
 """
 
 import contextlib
+import fnmatch
 import json
 import os
 import resource
@@ -65,7 +66,9 @@ def call(tool: str, arguments: dict[str, Any]) -> str:
 
 def submission() -> str:
     for command in SETUP.get("collect", ()):
-        _run(command, None)
+        said = _run(command, None)
+        if not said.endswith("[exit code 0]"):
+            return json.dumps(f"verifier.collect failed: {said[-200:]}")
     names = [*SETUP["declared"], *(_gathered() if SETUP.get("gathers") else ())]
     found = {path: _submitted(path) for path in names if os.path.lexists(path)}
     if SETUP.get("gathers"):
@@ -76,12 +79,22 @@ def submission() -> str:
 
 
 def _gathered() -> "list[str]":
-    """The files below /work that are there, but those of a test."""
+    """The files below /work that are there, but those of a test and those that are excluded."""
     found: list[str] = []
-    for above, folders, names in os.walk("."):
-        folders[:] = sorted(name for name in folders if name not in NOT_GATHERED)
-        found += [os.path.join(above, name)[2:] for name in sorted(names)]  # noqa: PTH118
-    return found[:MOST_GATHERED]
+    for top in (".", "./harbor-logs/artifacts"):
+        for above, folders, names in os.walk(top):
+            folders[:] = sorted(name for name in folders if name not in NOT_GATHERED)
+            found += [os.path.join(above, name)[2:] for name in sorted(names)]  # noqa: PTH118
+    return [path for path in found if not _is_excluded(path)][:MOST_GATHERED]
+
+
+def _is_excluded(path: str) -> bool:
+    for folder, pattern in SETUP.get("excluded", ()):
+        above = "" if folder == "." else f"{folder}/"
+        inner = path[len(above) :]
+        if path.startswith(above) and any(fnmatch.fnmatchcase(one, pattern) for one in (inner, *inner.split("/"))):
+            return True
+    return False
 
 
 def _run(command: str, seconds: "float | None") -> str:
@@ -194,6 +207,10 @@ def _begin() -> None:
         with open(file["path"], "w", encoding="utf-8") as opened:  # noqa: PTH123
             opened.write(file["text"])
         os.chmod(file["path"], int(file["mode"], 8))  # noqa: PTH101
+    if SETUP.get("healthcheck"):
+        said = _run(SETUP["healthcheck"], None)
+        if not said.endswith("[exit code 0]"):
+            raise RuntimeError(f"its health check fails: {said[-200:]}")
 
 
 _begin()

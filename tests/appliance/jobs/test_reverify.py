@@ -220,8 +220,12 @@ def test_a_models_grades_are_not_asked_for_again_and_carry_nothing(tmp_path: Pat
 def test_how_a_machine_came_to_a_proof_is_no_disagreement() -> None:
     spec = LeanSpec(statement="theorem target : 2 + 2 = 4 := sorry")
     then, now, other = (
-        VERDICT.model_copy(update={"verifier": "lean", "evidence": {"axioms": axioms, "headers": headers}})
-        for axioms, headers in (([], "warm"), ([], "cold"), (["propext"], "warm"))
+        VERDICT.model_copy(update={"verifier": "lean", "evidence": {"axioms": axioms, **machine}})
+        for axioms, machine in (
+            ([], {"headers": "warm"}),
+            ([], {"headers": "cold", "kernel": "4.24.0 (below 4.34.0: #14576)"}),
+            (["propext"], {"headers": "warm"}),
+        )
     )
     assert disagreements(spec, then, now) == []
     assert disagreements(spec, then, other) == ["the stored reason or evidence differs from the verifier's"]

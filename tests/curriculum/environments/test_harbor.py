@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tables import table
 
+from curriculum.environments.terminal.environment import TERMINAL
 from curriculum.environments.terminal.harbor import judge
 from curriculum.environments.terminal.harbor.dockerfile import HarborError
-from curriculum.environments.terminal.harbor.folder import read_folder, write
+from curriculum.environments.terminal.harbor.export import write
+from curriculum.environments.terminal.harbor.folder import HarborTask, read_folder
 from curriculum.environments.terminal.harbor.settings import MOST_SECONDS
 from curriculum.registry import make_draft
+from curriculum.worlds.world import World
+from runtime.errors import InfrastructureError
 from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
@@ -34,11 +39,15 @@ FOLDER = {
 
 
 @pytest.fixture(scope="module")
-def verifier(tmp_path_factory: pytest.TempPathFactory, full_roots: Path) -> Iterator[FilesVerifier]:
+def pool(tmp_path_factory: pytest.TempPathFactory, full_roots: Path) -> Iterator[SessionPool]:
     own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=full_roots, ready=1)
-    pool: SessionPool
     with Sessions(RuntimeSettings(own=own)) as pool:
-        yield FilesVerifier(pool)
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def verifier(pool: SessionPool) -> FilesVerifier:
+    return FilesVerifier(pool)
 
 
 @pytest.fixture
@@ -123,7 +132,10 @@ def test_a_task_that_is_written_is_read_back_with_its_check(tmp_path: Path, veri
     task = read_folder(tmp_path / "one")
     assert (task.name, task.foreign, task.draft.spec) == ("assay/one", False, draft.spec)
     assert sorted(map(str, task.draft.world["files"])) == sorted(map(str, draft.world["files"]))
-    own_test = read_folder(tmp_path / "one", own_check=False).draft.spec
+    (tmp_path / "one/tests/assay.json").rename(tmp_path / "one/tests/spec.json")
+    test = tmp_path / "one/tests/test.sh"
+    test.write_text(f"cp /tests/spec.json /tests/assay.json\n{test.read_text()}")
+    own_test = read_folder(tmp_path / "one").draft.spec
     before = json.dumps(
         {
             file["path"]: {"text": file["text"], "mode": file["mode"]}
@@ -150,7 +162,7 @@ def test_a_task_that_is_written_is_read_back_with_its_check(tmp_path: Path, veri
         ("task.toml", "[environment]\nos = 'windows'\n", "another system"),
         ("task.toml", "[environment]\nskills_dir = 'x'\n", "skills"),
         ("task.toml", "[environment]\nworkdir = 'here'\n", "absolute path"),
-        ("task.toml", "[environment]\nhealthcheck = {interval = 3}\n", "healthcheck has no command"),
+        ("task.toml", "[environment]\nhealthcheck = {retries = 3}\n", "healthcheck has no command"),
         ("task.toml", "[environment]\nenv = {KEY = '${KEY}'}\n", "variables from the host"),
         ("task.toml", "[solution]\nenv = {KEY = '${KEY}'}\n", "variables from the host"),
         ("task.toml", "[verifier]\nenvironment_mode = 'other'\n", "environment_mode is unknown"),
@@ -276,20 +288,93 @@ def test_a_task_that_asks_for_a_network_is_read_without_one_if_that_is_asked_for
     assert any("nothing can be fetched" in note for note in read_folder(folder, without_network=True).notes)
 
 
-def test_fields_that_a_terminal_has_no_use_for_are_named_and_none_is_passed_over_in_silence(folder: Path) -> None:
-    (folder / "task.toml").write_text(
-        'what = 1\n[agent]\nuser = "agent"\n[environment]\nmemory_mb = 9000\ncolour = 1\n'
-        '[environment.healthcheck]\ncommand = "test -f /app/words.txt"\n'
-        '[[verifier.collect]]\ncommand = "cp /app/words.txt /app/hello.txt"\n[verifier]\nenv = {LEVEL = 3}\n'
-    )
-    found = read_folder(folder)
-    notes = "; ".join(found.notes)
-    for part in ("has what,", "environment.colour", "agent.user", "memory_mb is 9000", "fresh sandbox", "means public"):
-        assert part in notes
-    assert found.recipe.healthcheck == "test -f /work/words.txt"
-    assert found.draft.world["collect"] == ["cd /work && cp /work/words.txt /work/hello.txt"]
-    assert found.draft.spec.foreign.variables == (("LEVEL", "3"),)
-    assert found.draft.spec.foreign.seconds == MOST_SECONDS
+def note(part: str) -> Callable[[HarborTask], bool]:
+    return lambda task: any(part in one for one in task.notes)
+
+
+def lists(**fields: object) -> Callable[[HarborTask], bool]:
+    return lambda task: all(task.draft.world.get(name) == value for name, value in fields.items())
+
+
+def scored(**fields: object) -> Callable[[HarborTask], bool]:
+    return lambda task: all(getattr(task.draft.spec.foreign, name) == value for name, value in fields.items())
+
+
+ABOUT = '[task]\nname = "o/t"\nversion = "2"\ndescription = "D"\nkeywords = ["k"]\nauthors = [{name = "A"}]\n'
+APART = "[verifier]\nenvironment_mode = 'separate'\n"
+LEFT_OUT = "artifacts = [{source = '/app', destination = 'all', exclude = ['*.log', 'cache']}]\n"
+FIELDS: list[tuple[str, str | Callable[[HarborTask], bool]]] = [
+    ("schema_version = '1.4'\n", lists()),
+    ("version = '1.0'\n", lists()),
+    ("schema_version = '2.0'\n", "schema_version '2.0' is unknown"),
+    (ABOUT, lambda task: (task.name, task.about) == ("o/t", "2, D, k, A")),
+    ("source = 'hub'\n[metadata]\nanything = 1\n", lambda task: task.about == "hub"),
+    ("what = 1\n", "unknown field 'what'"),
+    ("[task]\nicon = 'x'\n", "unknown field 'task.icon'"),
+    ("[environment]\ncolour = 1\n", "unknown field 'environment.colour'"),
+    ("[environment.healthcheck]\ncommand = 'true'\nshell = 'zsh'\n", "unknown field 'environment.healthcheck.shell'"),
+    ("artifacts = [{source = '/app/a', mode = 1}]\n", "unknown field 'artifacts.mode'"),
+    ("[[verifier.collect]]\ncommand = 'x'\ncwd = '/'\n", "unknown field 'verifier.collect.cwd'"),
+    ("[agent]\ntimeout_sec = 60.0\n", note("agent.timeout_sec has no effect: the recipe limits")),
+    ("[agent]\ntimeout_sec = -1\n", "agent.timeout_sec is not a number above 0"),
+    ("[agent]\nuser = 'agent'\n", "agent.user is 'agent'"),
+    ("[agent]\nuser = 'root'\nnetwork_mode = 'no-network'\n", lists()),
+    ("[agent]\nallowed_hosts = ['x.org']\n", "needs a network .agent.allowed_hosts"),
+    ("[environment]\nbuild_timeout_sec = 60.0\n", note("no image is built")),
+    ("[environment]\nnetwork_mode = 'no-network'\n", lambda task: not note("means public")(task)),
+    ("[environment]\n", note("means public in Harbor")),
+    ("[environment]\ncpus = 1\n", lists()),
+    ("[environment]\ncpus = 4\n", "environment.cpus is 4: a terminal has at most 1"),
+    ("[environment]\nmemory_mb = 3000\n", note("memory_mb counts if its image installs something")),
+    ("[environment]\nmemory_mb = 9000\n", "environment.memory_mb is 9000: a terminal has at most 4096"),
+    ("[environment]\nmemory_mb = '2G'\n", "environment.memory_mb is not a number"),
+    ("[environment]\nmemory = '8G'\n", "environment.memory is 8192"),
+    ("[environment]\nmemory = 'much'\n", "environment.memory is not a size"),
+    ("[environment]\nstorage_mb = 10240\n", note("storage_mb has no effect")),
+    ("[environment]\nstorage_mb = 20480\n", "environment.storage_mb is 20480"),
+    ("[environment]\nstorage = '20G'\n", "environment.storage is 20480"),
+    ("[environment]\ngpu_types = ['H100']\n", "GPU"),
+    ("[environment]\nmcp_servers = [{name = 'a'}]\n", "MCP"),
+    ("[environment]\nenv = {KEY = '/app/x'}\n", lists(variables=[["KEY", "/work/x"]])),
+    ("[environment]\nworkdir = '/app/'\n", note("/app is /work here")),
+    (
+        "[environment.healthcheck]\ncommand = 'test -f /app/words.txt'\ninterval_sec = 1\nretries = 3\n",
+        lambda task: task.recipe.healthcheck == "test -f /work/words.txt" and note("runs once before an agent")(task),
+    ),
+    ("[verifier]\n", scored(seconds=MOST_SECONDS)),
+    ("[verifier]\ntimeout_sec = 30\n", scored(seconds=30)),
+    ("[verifier]\ntimeout_sec = 3600\n", note("verifier.timeout_sec is more than 600")),
+    ("[verifier]\nuser = 'tester'\n", "verifier.user is 'tester'"),
+    ("[verifier]\nenv = {LEVEL = 3}\n", scored(variables=(("LEVEL", "3"),))),
+    ("[verifier]\nenvironment_mode = 'shared'\n", note("fresh sandbox")),
+    (APART, lambda task: not note("fresh sandbox")(task)),
+    (
+        "[[verifier.collect]]\ncommand = 'cp /app/words.txt /app/hello.txt'\ntimeout_sec = 30\nservice = 'main'\n",
+        lists(collect=["cd /work && cp /work/words.txt /work/hello.txt"]),
+    ),
+    ("[[verifier.collect]]\ncommand = 'x'\nuser = 'me'\n", "verifier.collect.user is 'me'"),
+    (LEFT_OUT, note("artifacts.exclude has no effect")),
+    (LEFT_OUT + APART, lists(excluded=[[".", "*.log"], [".", "cache"]])),
+    ("artifacts = [{source = '/app', exclude = [3]}]\n", "not a list of paths"),
+    ("artifacts = ['/app/hello.txt']\n", lists(declared=["hello.txt"])),
+    (
+        "[solution]\nenv = {KEY = 'a b'}\n",
+        lambda task: task.solution[0].text.startswith("export KEY='a b'\n#!/bin/bash"),
+    ),
+    ("multi_step_reward_strategy = 'mean'\n", "several steps"),
+]
+
+
+@table("text, outcome", FIELDS)
+def test_every_field_of_a_task_is_honoured_named_or_refused(
+    text: str, outcome: str | Callable[[HarborTask], bool], folder: Path
+) -> None:
+    (folder / "task.toml").write_text(text)
+    if isinstance(outcome, str):
+        with pytest.raises(HarborError, match=outcome):
+            read_folder(folder)
+    else:
+        assert outcome(read_folder(folder))
 
 
 def test_scores_that_differ_are_none_and_are_told(folder: Path, verifier: FilesVerifier) -> None:
@@ -316,6 +401,38 @@ def test_a_test_sees_what_was_made_changed_and_removed_and_not_what_was_removed(
     assert verifier.verify(spec, json.dumps(under_a_file)).foreign_reward is None
     many = json.dumps({f"f{at}": {"problem": ""} for at in range(501)})
     assert verifier.verify(spec, many).ground is Ground.UNREADABLE
+
+
+def test_what_is_collected_reaches_the_test_and_a_failure_to_collect_is_no_score(
+    folder: Path, pool: SessionPool, verifier: FilesVerifier
+) -> None:
+    collect = "[[verifier.collect]]\ncommand = 'cp -r /app /logs/artifacts'\n"
+    (folder / "task.toml").write_text(LEFT_OUT + APART + collect)
+    test = "cd /logs/artifacts && test -f app/hello.txt -a -f app/own.txt -a -f mine.txt -a ! -e /app/a.log"
+    (folder / "tests/test.sh").write_text(f"{test} -a ! -e /app/cache && echo 1 > /logs/verifier/reward.txt\n")
+    draft = read_folder(folder).draft
+    work = "cp words.txt hello.txt; echo 1 > a.log; mkdir cache; echo 1 > cache/x; echo 1 > own.txt"
+    with World.open(pool, TERMINAL, draft.world) as world:
+        logs = "cd harbor-logs && mkdir artifacts verifier && echo 1 | tee artifacts/mine.txt verifier/reward.txt"
+        world.call("run_command", {"command": f"{work}; mkdir harbor-logs; {logs}"})
+        left = world.submission()
+    assert "harbor-logs/verifier/reward.txt" not in json.loads(left)
+    assert verifier.verify(draft.spec, left).foreign_reward == 1
+    with World.open(pool, TERMINAL, {**draft.world, "collect": ["cat nothing"]}) as world:
+        verdict = verifier.verify(draft.spec, world.submission())
+    assert (verdict.ground, verdict.foreign_reward) == (Ground.UNREADABLE, None)
+    assert "verifier.collect failed: cat" in verdict.reason
+
+
+def test_an_agent_does_not_begin_where_the_health_check_fails(folder: Path, pool: SessionPool) -> None:
+    world = read_folder(folder).draft.world
+    with World.open(pool, TERMINAL, {**world, "healthcheck": "test -f words.txt"}) as healthy:
+        assert healthy.call("run_command", {"command": "echo hi"}).text == "hi\n[exit code 0]"
+    with (
+        World.open(pool, TERMINAL, {**world, "healthcheck": "echo not up; exit 1"}) as broken,
+        pytest.raises(InfrastructureError, match="its health check fails: not up"),
+    ):
+        broken.begun.result()
 
 
 @pytest.mark.parametrize("name", ["task.toml", "instruction.md", "environment/Dockerfile", "tests/test.sh"])

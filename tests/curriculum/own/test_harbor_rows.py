@@ -14,7 +14,7 @@ from appliance.cli.check.own_rows import LENIENT, checked
 from curriculum.certification.certificate import Certificate
 from curriculum.certification.certify import ONLY_FOREIGN, certify
 from curriculum.contract.task import asked
-from curriculum.environments.terminal.harbor.folder import write
+from curriculum.environments.terminal.harbor.export import write
 from curriculum.names import OWN
 from curriculum.own.columns import RowError
 from curriculum.own.harbor import folders_in, not_sealed, refusal, row_of_folder, solved, untouched

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import date
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -132,19 +130,6 @@ def test_a_date_or_a_number_that_names_something_is_no_sum(name: str) -> None:
 @pytest.mark.parametrize("value", ["1/2", "-7", "1.5", "2^10-1", "3-x", "1,000"])
 def test_a_value_is_compared_as_one(value: str) -> None:
     assert row_of({"question": "How much?", "answer": value}, "auto", "").spec.kind == "answer"
-
-
-@pytest.mark.parametrize(
-    ("value", "kind", "answer"),
-    [
-        (Decimal("12.50"), "answer", "12.50"),
-        (Decimal("1E+3"), "answer", "1000"),
-        (date(2024, 5, 1), "exact", "2024-05-01"),
-    ],
-)
-def test_what_a_table_of_types_holds_is_an_answer(value: object, kind: str, answer: str) -> None:
-    made = row_of({"question": "Which?", "answer": value}, "auto", "")
-    assert (made.spec.kind, made.answer) == (kind, answer)
 
 
 def test_of_two_values_of_one_name_none_is_chosen() -> None:

@@ -5,11 +5,6 @@ test in the folder runs beside the work it judges: its score is a foreign reward
 `tests/assay.json`, a spec of the kind `files`, is judged by that spec. The folders of its image are below /work here,
 and all texts are rewritten accordingly (`places.py`). Each difference is in `notes`; each part that cannot be
 reproduced is in `lost`. What it installs is a recipe, which `curriculum.own.harbor` carries out.
-
-Writes a terminal task as a Harbor task folder.
-
-Invariants: the folder is new, needs no network to build or judge, and when read back is judged by the same spec, its
-file `tests/assay.json`.
 """
 
 from __future__ import annotations
@@ -19,9 +14,9 @@ import json
 import os
 import posixpath
 import re
+import shlex
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,16 +32,16 @@ from curriculum.environments.terminal.harbor import settings as task_settings
 from curriculum.environments.terminal.harbor.dockerfile import HarborError, Image
 from curriculum.environments.terminal.harbor.places import LOGS, TESTS, move, place, places_of
 from curriculum.environments.terminal.harbor.settings import HarborSettings
-from curriculum.environments.terminal.repairs import commands_of
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import AnswerForm
-from verifiers.files.spec import FILE_CHARS, MOST_FILES, PATH, FilesSpec, ForeignTest, PlacedFile, read
+from verifiers.files.spec import FILE_CHARS, MOST_FILES, PATH, FilesSpec, ForeignTest, PlacedFile
 from verifiers.files.verifier import check
 
 OWN_CHECK = "tests/assay.json"
 MOST = 300
 DECLARED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,5}\Z")
 PARTS = "name a Harbor task folder: task.toml, instruction.md, environment/Dockerfile, tests/test.sh"
+APART = "/tmp/harbor-logs"  # noqa: S108 - of the guest
 COMMAND_SECONDS = 60.0
 """Time limit of a command in a terminal with packages, in seconds."""
 PYTEST = """if pytest /tests/test_outputs.py -rA; then score=1; else score=0; fi
@@ -78,6 +73,8 @@ class HarborTask(NamedTuple):
     """True if only the folder's own test judges it."""
     notes: tuple[str, ...]
     """Differences from the folder's description."""
+    about: str = ""
+    """What its author says of it, in one line."""
     lost: tuple[str, ...] = ()
     """Parts of its description that cannot be reproduced."""
     recipe: HarborRecipe = HarborRecipe()
@@ -88,10 +85,9 @@ class FolderText(NamedTuple):
     mode: str
 
 
-def read_folder(folder: Path, *, own_check: bool = True, without_network: bool = False) -> HarborTask:
-    """Reads a Harbor task folder into a terminal task. Without `own_check` the folder's test alone judges, even if it
-    has a built-in spec; `without_network` accepts one that asks for a network. Raises HarborError with the reason if
-    the folder cannot be used."""
+def read_folder(folder: Path, *, without_network: bool = False) -> HarborTask:
+    """Reads a Harbor task folder into a terminal task; `without_network` accepts one that asks for a network. Raises
+    HarborError with the reason if the folder cannot be used."""
     texts = _texts(folder)
     settings = task_settings.read(_needed(texts, "task.toml").text, without_network=without_network)
     if any("compose" in name and name.startswith("environment/") for name in texts):
@@ -107,8 +103,8 @@ def read_folder(folder: Path, *, own_check: bool = True, without_network: bool =
     moved = places_of(image, workdir, said)
     files = _environment(texts, image, moved)
     folders = _folders(image, files, moved)
-    foreign = not (own_check and OWN_CHECK in texts)
-    solution = _solution(texts, moved)
+    foreign = OWN_CHECK not in texts
+    solution = _solution(texts, moved, settings.solution_variables)
     recipe, lost = _recipe(texts, image, settings, moved, foreign=foreign)
     notes = [f"a shell with small programs and Python replaces the image {image.base}", *settings.notes, *image.notes]
     own = ("/tests", "/logs", "/solution")
@@ -118,13 +114,14 @@ def read_folder(folder: Path, *, own_check: bool = True, without_network: bool =
     if not solution:
         notes.append("it has no solution: nothing shows that it can be solved here")
     variables = tuple((name, move(value, moved)) for name, value in (*image.variables, *settings.variables))
-    collect = tuple(f"cd /work && {move(command, moved)}" for command in settings.collect)
+    excluded = [(below, one) for path, one in settings.excluded if (below := place(path, moved)) is not None]
     world = {
         "files": [file.model_dump(mode="json") for file in files],
         "declared": [],
         "folders": folders,
         "variables": variables,
-        "collect": collect,
+        "collect": tuple(_collecting(command, moved) for command in settings.collect),
+        "excluded": excluded,
     }
     if recipe.installs:
         world |= {"seconds": COMMAND_SECONDS, "memory_mib": settings.memory_mib}
@@ -157,7 +154,20 @@ def read_folder(folder: Path, *, own_check: bool = True, without_network: bool =
         world=world,
     )
     name = settings.name or folder.resolve().name[:100]
-    return HarborTask(name, draft, solution, foreign, tuple(dict.fromkeys(notes)), tuple(lost), recipe)
+    notes = list(dict.fromkeys(notes))
+    return HarborTask(name, draft, solution, foreign, tuple(notes), settings.about, tuple(lost), recipe)
+
+
+def _collecting(command: str, moved: Mapping[str, str]) -> str:
+    """Returns a command that runs before a terminal's files are taken. Its logs are outside /work until it has ended,
+    because it may copy all of the task's folder into them."""
+    if "/logs" not in command:
+        return f"cd /work && {move(command, moved)}"
+    own = move(command, {**moved, "/logs": APART})
+    name = posixpath.basename(next((old for old, new in moved.items() if new == "/work"), "/work"))
+    named = f"if [ -d work ]; then mv -T work {shlex.quote(name)}; fi; " if name != "work" else ""
+    begin, end = f"mkdir -p {APART}/artifacts {LOGS} && cd /work && {{", f"cp -r {APART}/. /work/{LOGS}/"
+    return f"{begin} {own}\n}} && cd {APART}/artifacts && {{ {named}{end}; }}"
 
 
 def _set_by_task(setup: TerminalSetup) -> set[str]:
@@ -231,11 +241,16 @@ def _folders(image: Image, files: Sequence[PlacedFile], moved: Mapping[str, str]
     return sorted({path for path in named if path and PATH.match(path) and path not in taken} - {TESTS, LOGS})
 
 
-def _solution(texts: Mapping[str, FolderText], moved: Mapping[str, str]) -> tuple[PlacedFile, ...]:
-    """Returns the files of a folder's reference solution; none without its script."""
+def _solution(
+    texts: Mapping[str, FolderText], moved: Mapping[str, str], variables: Sequence[tuple[str, str]]
+) -> tuple[PlacedFile, ...]:
+    """Returns the files of a folder's reference solution, whose script sets its variables; none without its script."""
     names = [name for name in texts if name.startswith("solution/") and name != "solution/solve.sh"]
     if "solution/solve.sh" not in texts:
         return ()
+    script = texts["solution/solve.sh"]
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables)
+    texts = {**texts, "solution/solve.sh": script._replace(text=exports + script.text)}
     return tuple(
         _placed(name, place(f"/{name}", moved) or "", texts[name], moved)
         for name in ("solution/solve.sh", *names)
@@ -382,52 +397,3 @@ def _declared(
         and (artifacts or not (path in above or any(path.startswith(f"{file}/") for file in taken)))
     ]
     return kept[:MOST_FILES] or ["result.txt"]
-
-
-DOCKERFILE = "FROM python:3.11-slim-bookworm\nWORKDIR /work\nCOPY files/ /work/\n"
-TEST = "#!/bin/bash\npython3 /tests/judge.py /tests /work /logs/verifier/reward.txt\n"
-
-
-def write(draft: TaskDraft, name: str, folder: Path) -> None:
-    """Writes a terminal task as a new Harbor folder. Raises HarborError for other tasks, or if the folder exists."""
-    spec = draft.spec
-    if draft.environment != TERMINAL.name or not isinstance(spec, FilesSpec) or spec.foreign is not None:
-        raise HarborError(
-            "only terminal tasks with a built-in check can be written as a Harbor folder",
-            hint="use the taskset terminal_repairs",
-        )
-    solved = read(spec, draft.answer)
-    if isinstance(solved, str):
-        raise HarborError(f"the task has no usable solution: {solved}")
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError as error:
-        raise HarborError(f"{folder} exists already", hint="name a new folder") from error
-    settings = (
-        f'schema_version = "1.1"\nartifacts = {json.dumps([f"/work/{path}" for path in spec.declared])}\n\n'
-        f"[task]\nname = {json.dumps(f'assay/{name}')}\n"
-        f'description = "A repair in a terminal"\n\n'
-        '[metadata]\ncategory = "terminal"\n\n[verifier]\ntimeout_sec = 120.0\n\n[agent]\ntimeout_sec = 600.0\n\n'
-        '[environment]\ncpus = 1\nmemory_mb = 512\nstorage_mb = 512\nnetwork_mode = "no-network"\n'
-    )
-    answer = [PlacedFile(path=path, text=one.text, mode=one.mode) for path, one in solved.items()]
-    judge = resources.files(__package__).joinpath("judge.py").read_text(encoding="utf-8")
-    checked = json.dumps(spec.model_dump(mode="json"), indent=1)
-    texts = [
-        PlacedFile(path="task.toml", text=settings),
-        PlacedFile(path="instruction.md", text="\n".join(message.text for message in draft.messages) + "\n"),
-        PlacedFile(path="environment/Dockerfile", text=DOCKERFILE),
-        *(
-            file.model_copy(update={"path": f"environment/files/{file.path}"})
-            for file in (PlacedFile.model_validate(one) for one in draft.world["files"])
-        ),
-        PlacedFile(path="tests/test.sh", text=TEST, mode="755"),
-        PlacedFile(path="tests/judge.py", text=judge),
-        PlacedFile(path=OWN_CHECK, text=checked),
-        PlacedFile(path="solution/solve.sh", text=f"#!/bin/bash\ncd /work\n{commands_of(answer)}", mode="755"),
-    ]
-    for file in texts:
-        path = folder / file.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(file.text, encoding="utf-8")
-        path.chmod(int(file.mode, 8))

@@ -47,7 +47,16 @@ def test_a_lean_is_told_with_its_libraries(tmp_path: Path) -> None:
     compiled.mkdir(parents=True)
     (compiled / "Init.olean").touch()
     (compiled / "Mathlib.olean").touch()
-    finding = lean(Toolchain(tmp_path, "elan", "4.24.0"))
-    assert "4.24.0 from elan" in finding.figure
+    finding = lean(Toolchain(tmp_path, "elan", "4.35.0"))
+    assert (finding.grade, "4.35.0 from elan" in finding.figure) == (CheckGrade.OK, True)
     assert "Init, Mathlib" in finding.figure
     assert "kernel_replayed" in finding.advice
+
+
+def test_a_lean_whose_kernel_has_known_holes_is_a_warning_that_names_them(tmp_path: Path) -> None:
+    old = Toolchain(tmp_path, "elan", "4.24.0")
+    finding = lean(old)
+    assert finding.grade is CheckGrade.WARNING
+    assert "below 4.34.0: #14484, #14576, #14613" in finding.figure
+    assert "proofs count, and evidence says so" in finding.advice
+    assert "no proof counts" in lean(old, floor=True).advice

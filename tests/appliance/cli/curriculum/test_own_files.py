@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from appliance.cli.curriculum.add import problems_in
-from appliance.cli.curriculum.own_files import LONGEST_LINE, rows_in
+from appliance.cli.curriculum.add import RefusedRow, not_contradicted, problems_in
+from appliance.cli.curriculum.own_files import LONGEST_LINE, _parquet, rows_in
 from appliance.errors import UsageError
 from curriculum.own.taskset import MOST_BYTES
 
@@ -60,7 +61,21 @@ def test_problems_that_would_not_be_kept_are_refused_before_their_checks(tmp_pat
     row = json.dumps({"question": "q" * 39_000, "answer": "1"})
     path = written(tmp_path, "t.jsonl", f"{row}\n" * (MOST_BYTES // 39_000 + 1))
     with pytest.raises(UsageError, match="take more than 64 MiB"):
-        list(problems_in(path, "auto", []))
+        list(problems_in(path, "auto", [], Counter()))
+
+
+def test_rows_as_published_are_read_by_their_layout_and_two_checks_of_one_question_refuse_both(tmp_path: Path) -> None:
+    row = (
+        '{"prompt": [{"role": "user", "content": "1+1?"}], "reward_model": {"ground_truth": "%s"}, "ability": "math"}\n'
+    )
+    place = written(tmp_path, "t.jsonl", row % 2 + row % 3 + '{"question": "2+2?", "answer": "4"}\n')
+    notes: Counter[str] = Counter()
+    refused: list[RefusedRow] = []
+    rows = list(problems_in(place, "auto", refused, notes))
+    assert notes == {"verl: prompt, reward_model.ground_truth; left out: ability": 2}
+    [kept] = not_contradicted(rows, refused)
+    assert (kept.origin, kept.answer) == ("t.jsonl:3", "4")
+    assert [(one.origin, "already" in one.reason) for one in refused] == [("t.jsonl:1", True), ("t.jsonl:2", True)]
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
@@ -92,3 +107,43 @@ def test_a_row_with_more_values_than_a_problem_has_is_refused_alone(tmp_path: Pa
     good = '{"question": "1+1?", "answer": "2"}\n'
     place.write_text(good + '{"a": [' + "0," * 200_000 + "0]}\n" + good)
     assert [row.problem for row in rows_in(place)] == ["", "more than 200000 values", ""]
+
+
+def parquet(place: Path, columns: dict[str, tuple[list[object], str]]) -> Path:
+    core, io = pytest.importorskip("arro3.core"), pytest.importorskip("arro3.io")
+    made = {name: core.Array(values, type=getattr(core.DataType, kind)()) for name, (values, kind) in columns.items()}
+    if "due" in made:
+        made["due"] = made["due"].cast(core.DataType.date32())
+    io.write_parquet(core.Table.from_pydict(made), place, compression="zstd(3)")
+    return place
+
+
+def test_a_typed_table_is_read_as_text_and_plain_values(tmp_path: Path) -> None:
+    columns: dict[str, tuple[list[object], str]] = {
+        "question": (["Wie gro\xdf?"], "string"),
+        "due": ([19_844], "int32"),
+        "score": ([float("nan")], "float64"),
+        "picture": ([b"x"], "binary"),
+    }
+    [row] = rows_in(parquet(tmp_path / "t.parquet", columns))
+    values = {"question": "Wie gro\xdf?", "due": "2024-05-01", "score": None, "picture": None}
+    assert row == ("t.parquet:1", values, "")
+
+
+def test_a_small_parquet_file_that_decompresses_far_beyond_its_size_is_refused(tmp_path: Path) -> None:
+    place = parquet(tmp_path / "t.parquet", {"question": (["x" * (17 << 20)] * 3, "string")})
+    assert place.stat().st_size < 20_000
+    with pytest.raises(UsageError, match=r"t\.parquet:1 is longer than 16 MiB"):
+        list(rows_in(place))
+    with pytest.raises(UsageError, match="they need more than 48 MiB"):
+        list(_parquet(place, memory=48 << 20))
+
+
+@pytest.mark.parametrize("size", [b"\x82\x80\x80", b"\xff\xff\xff"])
+def test_a_parquet_page_that_lies_about_its_size_does_not_get_past_the_limit(tmp_path: Path, size: bytes) -> None:
+    place = parquet(tmp_path / "t.parquet", {"question": (["x" * (17 << 20)] * 3, "string")})
+    whole = place.read_bytes()
+    assert whole[4:7] == b"\x15\x04\x15"  # a page's kind and, from byte 7, its size decompressed, of four bytes
+    place.write_bytes(whole[:7] + size + whole[10:])
+    with pytest.raises(UsageError, match=r"cannot be read as Parquet after 0 rows|they need more than 48 MiB"):
+        list(_parquet(place, memory=48 << 20))

@@ -52,7 +52,7 @@ def test_the_first_accepted_rows_are_shown_with_the_answers_read_from_them(capsy
         for number in range(5)
     ]
     rows.append(row_of({"question": "What?\x1b[2J" * 30, "answer": "x" * 99}, "exact", "a:2"))
-    added = AddedRows(name="own/a", kept=False, accepted=6, kinds={}, splits={}, lacks="", refused=())
+    added = AddedRows(name="own/a", kept=False, accepted=6, kinds={}, splits={}, read_as={}, lacks="", refused=())
     _show_added(added, rows[:1] + rows[-1:] + rows[1:-1], (), dry_run=True)
     shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert "What is 0 + 1? -> 1" in shown
