@@ -85,13 +85,13 @@ def _log_capital(
     gained: float, lost: float, items: float, stakes: tuple[tuple[float, float], ...], mean: float
 ) -> float:
     """Returns the log of the capital against "the mean is at most `mean`"."""
-    if min(gained, lost) < 0 or gained + lost > items:
+    if min(gained, lost) < 0 or gained + lost > items * (1 + 1e-9):
         raise ValueError(f"{gained} gained and {lost} lost do not fit into {items} items")
     logs = []
     for stake, part in stakes:
         if stake * (1 + mean) < 1:
             bets = gained * math.log1p(stake * (1 - mean)) + lost * math.log1p(-stake * (1 + mean))
-            logs.append(math.log(part) + bets + (items - gained - lost) * math.log1p(-stake * mean))
+            logs.append(math.log(part) + bets + max(0.0, items - gained - lost) * math.log1p(-stake * mean))
     most = max(logs, default=-math.inf)
     return most + math.log(sum(math.exp(one - most) for one in logs)) if logs else most
 
