@@ -1,9 +1,9 @@
 """Renders conversations with a model's own chat template, and parses calls in its syntax.
 
-Call syntax and end token are found by having the template write a call; the only assumption is that a call's arguments
-are JSON. The forced tokens after a turn are what the template writes between that turn and the next; a result names its
-call by the same id. On loading, a conversation of two calls is proved: each step exactly extends the previous one, as
-the template itself writes it. A template that fails is refused with the reason. If it passes only without a system
+Call syntax and end token are found by having the template write a call; a call's arguments are assumed to be JSON, or
+one tag each. The forced tokens after a turn are what the template writes between that turn and the next; a result names
+its call by the same id. On loading, a conversation of two calls is proved: each step exactly extends the previous one,
+as the template itself writes it. A template that fails is refused with the reason. If it passes only without a system
 message, that text is put before the question.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,6 +86,49 @@ class CallSyntax:
         return read_call(value.get("name"), value.get(self.arguments), text, tools)
 
 
+_PARAMETER = re.compile(r"\s*<parameter=([^<>\n]{1,64})>\n?(.*?)\n?</parameter>", re.DOTALL)
+_FUNCTION = re.compile(r"\s*<function=([^<>\n]{1,64})>")
+
+
+@dataclass(frozen=True)
+class TaggedSyntax:
+    """Syntax of tool calls in a chat template: `<function=NAME>` with a tag for each argument, as Qwen3-Coder has it.
+    Arguments that the tool does not declare as texts are JSON."""
+
+    begin: str
+    """Text before the function's tag, stripped."""
+    end: str
+    arguments: str = "parameter"
+
+    def named(self, text: str) -> str:
+        """Returns the default id: these calls have none."""
+        return _ID
+
+    def read(self, text: str, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed | None:
+        """Parses the tool call in a turn's text; None without a call."""
+        start = text.find(self.begin)
+        if start < 0:
+            return None
+        called = _FUNCTION.match(text, start + len(self.begin))
+        if called is None:
+            return Malformed(text, "the call names no function")
+        tool = next((one for one in tools or TOOLS if one.name == called[1]), None)
+        declared_as = tool.parameters.get("properties", {}) if tool is not None else {}
+        arguments: dict[str, Any] = {}
+        at = called.end()
+        while (given := _PARAMETER.match(text, at)) is not None:
+            if given[1] in arguments:
+                return Malformed(text, "the call gives an argument twice")
+            arguments[given[1]] = given[2]
+            if declared_as.get(given[1], {}).get("type", "string") != "string":
+                with suppress(ValueError, RecursionError):
+                    arguments[given[1]] = json.loads(given[2])
+            at = given.end()
+        if "".join(text[at:].split()) != "</function>" + "".join(self.end.split()):
+            return Malformed(text, "the call does not end as the model's format ends it")
+        return read_call(called[1], arguments, text, tools)
+
+
 class TemplateRenderer:
     """Renderer that writes conversations with a model's chat template; see `Renderer`."""
 
@@ -100,7 +144,7 @@ class TemplateRenderer:
         self.other_stops: Ids = tuple(one for one in tokenizer.ends if one != self.stop)
         self._why_no_tools = ""
         try:
-            self._syntax: CallSyntax | None = self._call_syntax()
+            self._syntax: CallSyntax | TaggedSyntax | None = self._call_syntax()
         except RenderingError as error:
             self._syntax, self._why_no_tools = None, str(error)
         self._prove([_ASKED])
@@ -244,7 +288,7 @@ class TemplateRenderer:
         )
         return whole.partition(_NONCE)[2].partition(self._end)[2]
 
-    def _call_syntax(self) -> CallSyntax:
+    def _call_syntax(self) -> CallSyntax | TaggedSyntax:
         asked = [self._template.render([_ASKED], declared(tools), open_turn=True) for tools in (TOOLS, ())]
         if asked[0] == asked[1]:
             raise RenderingError("it declares no tools to the model")
@@ -260,6 +304,10 @@ class TemplateRenderer:
                     return CallSyntax(body[:at].strip(), body[stop:].strip(), key)
             if value == arguments and "python" in body[:at]:
                 return CallSyntax(body[:at].strip(), body[stop:].strip(), "")
+        begin, function, rest = body.partition("<function=python>")
+        tagged, _, end = rest.partition("</function>")
+        if function and begin.strip() and tagged.split() == ["<parameter=code>", _NONCE, "</parameter>"]:
+            return TaggedSyntax(begin.strip(), end.strip())
         raise RenderingError("it writes calls in an unsupported form: their arguments are not JSON")
 
     def _prove_guard(self) -> None:

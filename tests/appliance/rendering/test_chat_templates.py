@@ -16,6 +16,7 @@ from appliance.rendering.guarded import GuardedTokenizer
 from appliance.rendering.jinja import ChatTemplate
 from appliance.rendering.markers import TextMessage
 from appliance.rendering.renderer import Malformed, OwnTurn, Renderer, RenderingError, ToolRequest
+from curriculum.contract.environment import ToolSchema
 
 BEGIN = "{%- if tools %}{{ '<|im_start|>system\\n' + tools | tojson + '<|im_end|>' }}{% endif -%}"
 MESSAGE = "{{ '<|im_start|>' + message.role + '\\n' + message.content }}"
@@ -50,6 +51,37 @@ def test_an_unknown_template_is_used_with_the_calls_that_it_writes() -> None:
     assert tokenizer.count_marks(forced) == 3
     assert renderer.prompt((*ASKED, OwnTurn(call, ids), TextMessage(hostile, "tool"))) == ids + call + forced
     assert renderer.read(renderer.answer("\\boxed{6}"), ids) == "\\boxed{6}"
+
+
+TAGS = (
+    "{{ '<tool_call>\\n<function=' + call.function.name + '>\\n' }}"
+    "{% for name, value in call.function.arguments | items %}{{ '<parameter=' + name + '>\\n' }}"
+    "{{ value if value is string else value | tojson }}{{ '\\n</parameter>\\n' }}{% endfor %}"
+    "{{ '</function>\\n</tool_call>' }}"
+)
+"""Calls with a tag for each argument, in the form of Qwen3-Coder."""
+LOOKUP = ToolSchema(
+    name="lookup",
+    description="Looks up.",
+    parameters={
+        "type": "object",
+        "properties": {"word": {"type": "string"}, "most": {"type": "integer"}},
+        "required": ["word"],
+        "additionalProperties": False,
+    },
+)
+
+
+@pytest.mark.parametrize("code", ["print(1)", "if x < 1:\n    print('</function>')\n\n", "a = '<parameter=code>'"])
+def test_calls_whose_arguments_have_tags_are_read_as_they_are_written(code: str) -> None:
+    renderer = made(BEGIN + LOOP + MESSAGE + "{% for call in message.tool_calls %}" + TAGS + "{% endfor %}" + END)
+    ids = renderer.prompt(ASKED)
+    assert renderer.read(renderer.call(code), ids) == ToolRequest(code)
+    asked = ToolRequest(tool="lookup", arguments={"word": "7", "most": 3})
+    assert renderer.read(renderer.request(asked, [LOOKUP]), ids, [LOOKUP]) == asked
+    for wrong in ("", "<function=python>", "<function=python>\n<parameter=code>\n1\n</parameter>\n</function>"):
+        turn = (*renderer.plain("<tool_call>\n" + wrong), renderer.stop)
+        assert not isinstance(renderer.read(turn, ids), ToolRequest), wrong
 
 
 def test_every_token_that_a_model_s_files_say_ends_a_turn_ends_one() -> None:
