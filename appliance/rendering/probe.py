@@ -4,9 +4,12 @@
 
 Prints {"entries": 512, "format": "..."}, with one more than the highest token id and the format's name, or {"fault":
 "...", "hint": "..."}. With `export`, `files` are those that `formats.exported` returns, and `no_template` is its
-reason. With `messages` and `for_chat`, pairs of role and text, and `tools`, `prompt` is the text of a first prompt. A tokenizer library may crash on a damaged file, and a chat template may never end; a separate
-process contains both. A model that cannot call tools is a fault here, which its cycles would find later. A template may
-write endlessly in one expression, so memory is limited too.
+reason. With `messages` and `for_chat`, pairs of role and text, and `tools`, `prompt` is the text of a first prompt, and
+`length` its tokens.
+
+A tokenizer library may crash on a damaged file, and a chat template may never end; a separate process contains both. A
+model that cannot call tools is a fault here, which its cycles would find later. A template may write endlessly in one
+expression, so memory is limited too.
 """
 
 from __future__ import annotations
@@ -53,7 +56,8 @@ def main(folder: Path, wanted: dict[str, Any]) -> None:
         if wanted.get("messages"):
             messages = [TextMessage(text, role) for role, text in wanted["for_chat" if renderer.chat else "messages"]]
             tools = [ToolSchema.model_validate(tool) for tool in wanted["tools"]]
-            answer["prompt"] = renderer.text(renderer.prompt(messages, tools))
+            prompt = renderer.prompt(messages, tools)
+            answer["prompt"], answer["length"] = renderer.text(prompt), len(prompt)
         if wanted.get("export"):
             written, answer["no_template"] = formats.exported(files)
             answer["files"] = {name: text and text.decode() for name, text in written.items()}
