@@ -112,20 +112,25 @@ def alias(ledger: Path, name: str) -> str | None:
 
 
 def recorded_alias(ledger: Path, name: str) -> str | None:
-    """Returns the digest of the model with this alias in the ledger, or None. Raises AssayError for an unreadable
-    ledger."""
+    """Returns the digest of the model with this alias in the ledger, or None. Raises as `recorded_aliases`."""
+    return recorded_aliases(ledger).get(name)
+
+
+def recorded_aliases(ledger: Path) -> dict[str, str]:
+    """Returns the digests of the models with an alias in the ledger; empty without one. Raises AssayError for an
+    unreadable ledger."""
     if not ledger.exists():
-        return None
+        return {}
     try:
         with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as sql:
-            row = sql.execute("SELECT manifest FROM aliases WHERE name = ?", (name,)).fetchone()
+            rows = sql.execute("SELECT name, manifest FROM aliases WHERE manifest IS NOT NULL").fetchall()
     except sqlite3.Error as error:
         raise AssayError(
             f"{ledger} cannot be read: {error}",
             "run as the user of the daemon, or run `assay doctor` to check the data folder",
             ExitCode.INFRASTRUCTURE,
         ) from error
-    return row[0] if row and row[0] else None
+    return {name: manifest for name, manifest in rows if manifest}
 
 
 def _template(folder: Path) -> tuple[dict[str, bytes | None], str]:

@@ -21,7 +21,7 @@ from appliance.rendering.markers import CHATML, MarkerRenderer, Markers
 from appliance.rendering.model_files import FILES, FORMAT, OLD_FORMAT, TEMPLATE, chat_templates, json_table
 from appliance.rendering.renderer import SAY_IT, Renderer, RenderingError
 
-__all__ = ["FAMILY_NAMES", "FILES", "FORMATS", "load_renderer", "load_tokenizer", "write_markers"]
+__all__ = ["FAMILY_NAMES", "FILES", "FORMAT", "FORMATS", "load_renderer", "load_tokenizer", "write_markers"]
 
 FAMILY_NAMES = (
     *("qwen3", "qwen3.5", "qwen3.6", "qwen3.8", "llama-3", "gpt-oss", "glm-4.5", "glm-5", "glm-5.1", "glm-5.3"),

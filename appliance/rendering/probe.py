@@ -3,9 +3,9 @@
   python -I -m appliance.rendering.probe FOLDER '{"export": true}'
 
 Prints {"entries": 512, "format": "..."}, with one more than the highest token id and the format's name, or {"fault":
-"...", "hint": "..."}. With `export`, `files` are those that `formats.exported` returns, and `no_template` is its
-reason. With `messages` and `for_chat`, pairs of role and text, and `tools`, `prompt` is the text of a first prompt, and
-`length` its tokens.
+"...", "hint": "..."}. With `format`, that one is tried instead of the model's. With `export`, `files` are those that
+`formats.exported` returns, and `no_template` is its reason. With `messages` and `for_chat`, pairs of role and text, and
+`tools`, `prompt` is the text of a first prompt, and `length` its tokens.
 
 A tokenizer library may crash on a damaged file, and a chat template may never end; a separate process contains both. A
 model that cannot call tools is a fault here, which its cycles would find later. A template may write endlessly in one
@@ -41,6 +41,8 @@ def main(folder: Path, wanted: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     files = {name: (folder / name).read_bytes() for name in formats.FILES if (folder / name).is_file()}
+    if "format" in wanted:
+        files[formats.FORMAT] = json.dumps({"format": wanted["format"]}).encode()
     try:
         renderer = formats.load_renderer(files)
         if _letters(renderer.text(renderer.plain(TEXT))) != _letters(TEXT):

@@ -185,7 +185,9 @@ class TemplateRenderer:
 
     def _require_tools(self, tools: Sequence[ToolSchema]) -> None:
         if why := self.refuses(tools):
-            raise RenderingError(why, hint="use a model trained to call tools, or name its call format. " + SAY_IT)
+            raise RenderingError(
+                why, hint="run `assay model use MODEL --format told`, or use a model trained to call tools"
+            )
 
     def _called_by(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> tuple[str, str]:
         """Returns the id and the tool of the call in a turn, as its result must name them."""
