@@ -39,7 +39,6 @@ ELSEWHERE = {
     "doctor": "appliance/cli/machine/test_cli_doctor.py",
     "train": "appliance/cli/training/test_cli_train.py",
     "plan": "appliance/cli/models/test_cli_base_models.py",
-    "model use": "appliance/cli/models/test_cli_model_use.py",
     "model import": "appliance/cli/models/test_cli_base_models.py",
     "selftest gpu": "appliance/worker/gpu/test_gpu_selftest.py",
     "curriculum try": "appliance/cli/curriculum/test_cli_curriculum_try.py",
