@@ -61,7 +61,7 @@ CORE_FLOPS = 25e9
 """Float32 operations per second of a CPU core, for matrix products of this size."""
 CPU_BANDWIDTH = 12e9
 """Bytes per second at which a CPU reads weights."""
-BFLOAT16 = {True: 2.0, False: 1 / 12}
+BFLOAT16 = {True: 2.5, False: 1 / 12}
 """Speed of a CPU in bfloat16 as a multiple of that in float32, by whether it multiplies bfloat16 itself. Measured."""
 GPU_SHARE = (0.3, 0.5)
 """Achieved share of a GPU's arithmetic in training, and of its bandwidth in sampling."""

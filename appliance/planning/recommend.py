@@ -74,8 +74,11 @@ def recommend(
             break
     if not context:
         return None
+    # Rounded, so that a little more or less free memory gives the same settings.
     rows = min(ROWS[device], largest_group(shape, room, with_pass(way, context), context, layout))
-    micro = min(MOST_PASS, largest_pass(shape, room, way, context, rows, layout)) or context
+    rows -= rows % 4 if rows > 4 else 0
+    micro = min(MOST_PASS, largest_pass(shape, room, way, context, rows, layout))
+    micro = max(context, micro - micro % 1024)
     group, keep = (12, 6) if shape.parameters > LARGE else (16, 8)
     rate = RATES[way.method][shape.parameters < SMALL]
     changes = {"tasks_per_step": 8, "rollouts_per_task": group, "keep": keep, "learning_rate": rate}

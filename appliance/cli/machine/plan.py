@@ -120,7 +120,7 @@ def plan(
     ledger = settings.data / "ledger.sqlite3"
     items = evaluated(settings)
     report = _report(settings, shape, machine, items)
-    best = recommended(settings, shape, machine, items)
+    best = recommended(settings, shape, machine)
     measured = measured_night(ledger, settings.recipe)
     first = _first(report, best, _usable(settings, model))
     document = PlanDocument(
@@ -160,22 +160,26 @@ class _Report(NamedTuple):
         return ConfiguredPlan(method=one.recipe.method, fewest_learners=self.fewest_learners, **values)
 
 
-def evaluated(settings: Settings) -> int:
-    """Returns the conversations of a cycle outside its training steps, with those of the recorded anchors. Raises
-    AssayError for an unreadable ledger."""
+def evaluated(settings: Settings, steps: int | None = None) -> int:
+    """Returns the conversations of a cycle outside its training steps, with those of the recorded anchors; `steps`
+    defaults to the configured ones. Raises AssayError for an unreadable ledger."""
     from appliance import planning
     from appliance.models.export_model import recorded_aliases
     from appliance.records.evaluations import ANCHOR
 
     aliases = recorded_aliases(settings.data / "ledger.sqlite3")
     anchors = {name.removeprefix(ANCHOR): model for name, model in aliases.items() if name.startswith(ANCHOR)}
-    return planning.evaluated_items(settings.recipe, anchors, aliases.get("champion"))
+    training = settings.recipe.training
+    recipe = settings.recipe.model_copy(update={"training": training.model_copy(update={"steps": steps})})
+    return planning.evaluated_items(recipe if steps else settings.recipe, anchors, aliases.get("champion"))
 
 
-def recommended(settings: Settings, shape: Shape, machine: Hardware, items: int) -> Recommendation | None:
+def recommended(settings: Settings, shape: Shape, machine: Hardware) -> Recommendation | None:
     """Returns the settings that fit best, with the configured learners and engines. Raises as `layout_of`."""
     from appliance import planning
+    from appliance.planning.recommend import STEPS
 
+    items = evaluated(settings, STEPS[0])  # not the configured ones, so that the same settings are recommended again
     return planning.recommend(shape, machine, settings.recipe.training, layout_of(settings, machine), items)
 
 
@@ -345,10 +349,8 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report, measured:
     show_line("context: maximum tokens; a pass: tokens per training pass; at once: concurrent rollouts")
     if machine.gpus:
         show_line(_assumed(one.layout, len(machine.gpus)))
-    if not one.fits:
-        if report.fewest_learners > 1:
-            show_line(f"as configured it fits with model.learners = {report.fewest_learners}")
-        show_line(_advice(report))
+    if not one.fits and report.fewest_learners > 1:
+        show_line(f"as configured it fits with model.learners = {report.fewest_learners}")
 
 
 def _night(measured: MeasuredNight | None) -> str:

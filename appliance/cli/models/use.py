@@ -123,7 +123,7 @@ def _folder(settings: Settings, name: str, form: str) -> Path:
 def _values(settings: Settings, folder: Path) -> tuple[dict[str, Any], float]:
     """Returns the recommended settings by dotted key, and the hours of a night. Raises ModelError, and AssayError (1)
     if no way of training fits."""
-    from appliance.cli.machine.plan import evaluated, machine_of, recommended
+    from appliance.cli.machine.plan import machine_of, recommended
     from appliance.errors import AssayError, ExitCode
     from appliance.readiness.model import examine, shape_in
 
@@ -137,9 +137,7 @@ def _values(settings: Settings, folder: Path) -> tuple[dict[str, Any], float]:
     if model.engine == "vllm" and len(machine.gpus) <= model.learners:  # a learner needs the engine's GPU
         values["vllm.sleep"] = 2
         vllm = vllm.model_copy(update={"sleep": 2})
-    best = recommended(
-        settings.model_copy(update={"model": model, "vllm": vllm}), shape_in(folder), machine, evaluated(settings)
-    )
+    best = recommended(settings.model_copy(update={"model": model, "vllm": vllm}), shape_in(folder), machine)
     if best is None:
         raise AssayError(
             "no way of training this model fits into this machine",
