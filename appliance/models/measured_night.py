@@ -11,6 +11,7 @@ from typing import Any
 
 from appliance.errors import AssayError, ExitCode
 from appliance.learning.recipes.recipe import Recipe
+from appliance.readiness.model import UnusableModelError, shape_in
 from runtime.model import FrozenModel
 
 NEWEST = 20
@@ -26,15 +27,17 @@ class MeasuredNight(FrozenModel):
     cycle: str
 
 
-def measured_night(ledger: Path, recipe: Recipe) -> MeasuredNight | None:
+def measured_night(ledger: Path, recipe: Recipe, parameters: int) -> MeasuredNight | None:
     """Returns the hours of a night with this recipe, from the recorded phases of the newest finished cycle whose recipe
-    is the same but for `OTHER`; None without one. Raises AssayError for an unreadable ledger."""
+    is the same but for `OTHER` and whose model has so many `parameters`; None without one. Raises AssayError for an
+    unreadable ledger."""
     if not ledger.exists():
         return None
     try:
         with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as sql:
             newest = sql.execute("SELECT key, payload FROM cycles ORDER BY sequence DESC LIMIT ?", (NEWEST,)).fetchall()
             counts = dict(sql.execute("SELECT cycle, count(*) FROM steps GROUP BY cycle").fetchall())
+            made = dict(sql.execute("SELECT cycle, payload FROM checkpoints ORDER BY sequence").fetchall())
     except sqlite3.Error as error:
         raise AssayError(
             f"{ledger} cannot be read: {error}",
@@ -45,11 +48,20 @@ def measured_night(ledger: Path, recipe: Recipe) -> MeasuredNight | None:
         cycle = json.loads(payload)
         seconds, steps = cycle.get("seconds", {}), counts.get(name, 0)
         same = _timed(cycle["plan"].get("recipe", {})) == _timed(recipe.model_dump(mode="json"))
-        if cycle["state"] == "done" and same and steps and seconds.get("training") and "stages" not in cycle["plan"]:
+        whole = cycle["state"] == "done" and steps and seconds.get("training") and "stages" not in cycle["plan"]
+        if whole and same and _parameters(ledger.parent, made.get(name)) == parameters:
             others = sum(seconds.values()) - seconds["training"] - seconds.get("warm_start", 0.0)
             hours = (seconds["training"] / steps * recipe.training.steps + others) / 3600
             return MeasuredNight(hours=hours, steps=steps, cycle=name)
     return None
+
+
+def _parameters(data: Path, checkpoint: str | None) -> int:
+    """Returns the parameters of a recorded checkpoint's model; 0 if they are unknown."""
+    try:
+        return shape_in(data / json.loads(checkpoint)["folder"]).parameters if checkpoint else 0
+    except UnusableModelError:
+        return 0
 
 
 def _timed(recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def plan(
     items = evaluated(settings)
     report = _report(settings, shape, machine, items)
     best = recommended(settings, shape, machine)
-    measured = measured_night(ledger, settings.recipe)
+    measured = measured_night(ledger, settings.recipe, shape.parameters)
     first = _first(report, best, _usable(settings, model))
     document = PlanDocument(
         do=first,
