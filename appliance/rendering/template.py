@@ -33,6 +33,7 @@ from appliance.rendering.renderer import (
 from appliance.rendering.tools import arguments_of, declared, map_texts, read_call
 from curriculum.contract.environment import ToolSchema
 
+NAME_IT = 'write {"format": "told"} into rendering.json in its folder, or use a model trained to call tools'
 _NONCE = "nonce7f20d4"
 _ASKED = {"role": "user", "content": "1 + 1?"}
 _BRIEF = {"role": "system", "content": "Be short."}
@@ -185,9 +186,7 @@ class TemplateRenderer:
 
     def _require_tools(self, tools: Sequence[ToolSchema]) -> None:
         if why := self.refuses(tools):
-            raise RenderingError(
-                why, hint="run `assay model use MODEL --format told`, or use a model trained to call tools"
-            )
+            raise RenderingError(why, hint=NAME_IT)
 
     def _called_by(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> tuple[str, str]:
         """Returns the id and the tool of the call in a turn, as its result must name them."""

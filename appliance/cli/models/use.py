@@ -79,7 +79,7 @@ def use_model(
             raise UsageError("nothing was written", "run the command again to write the file")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(file, after.encode())
+        replace_file(file.resolve(), after.encode())  # a link stays
     except OSError as error:
         raise AssayError(
             f"{file} cannot be written: {error.strerror}", "run as its owner", ExitCode.INFRASTRUCTURE
@@ -108,7 +108,10 @@ def _folder(settings: Settings, name: str, form: str) -> Path:
     from appliance.readiness.model import UnusableModelError
     from appliance.system.durable_file import expanded
 
-    path = find_base(name, settings.data) or expanded(name)
+    base = find_base(name, settings.data)
+    path = base or expanded(name)
+    if form and base is None and path.is_dir():
+        raise UsageError(f"{name} is not registered", "import it first: the copy in another format has its licence")
     if not path.is_dir():
         known = ", ".join(registered_bases(settings.data)) or "none"
         raise UsageError(f"unknown model {name}", f"registered: {known}; `assay model import NAME@SOURCE` adds one")

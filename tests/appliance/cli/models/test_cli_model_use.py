@@ -34,9 +34,11 @@ def test_a_model_is_used_without_a_file_written_by_hand(tmp_path: Path) -> None:
     assert assay(tmp_path, "plan").stdout.startswith("it fits as configured: run `assay doctor`")
 
     file.write_text("# mine\n" + file.read_text().replace("packing = true", "watch_items = 7\npacking = false"))
+    file.chmod(0o600)
     changed = json.loads(assay(tmp_path, "model", "use", "mine", "--yes", "--json").stdout)
     assert changed["changes"] == {"recipe.training.packing": True}
     text = file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
     assert text.startswith("# mine\n")
     assert "watch_items = 7\n" in text
 
@@ -47,6 +49,7 @@ def test_a_model_is_used_without_a_file_written_by_hand(tmp_path: Path) -> None:
         (("nobody",), 2, "registered: mine"),
         (("mine", "--format", "nobody"), 2, "unknown format"),
         ((str(tmp_path / "data"),), 2, "no config.json"),
+        ((str(source), "--format", "told"), 2, "is not registered"),
     ):
         refused = assay(tmp_path, "model", "use", *typed, "--yes")
         assert (refused.returncode, word in refused.stderr) == (code, True), refused.stderr
