@@ -19,7 +19,7 @@ from tomlkit.items import Item, Table
 
 from appliance.learning.checkpoints import model_files
 from appliance.learning.folders import Content, write_folder
-from appliance.models.import_model import BASES, RECORD
+from appliance.models.import_model import BASES, RECORD, _alone
 from appliance.readiness.model import UnusableModelError, try_text
 from appliance.rendering.model_files import FORMAT
 from appliance.settings.config_layers import ConfigError
@@ -88,5 +88,6 @@ def in_format(base: Path, data: Path, chosen: str) -> Path:
     if (record := base / RECORD).is_file():
         known = {**json.loads(record.read_bytes()), "name": target.name}
         files[RECORD] = (json.dumps(known, indent=1, sort_keys=True) + "\n").encode()
-    write_folder(target, files)
+    with _alone(target.parent):
+        write_folder(target, files)
     return target

@@ -69,6 +69,8 @@ class ModelFacts:
     shape: Shape
     format: str
     """Conversation format, and the way it was determined."""
+    omits: str
+    """Text that the model's own chat template writes before a conversation, but this format does not."""
 
 
 class ConfiguredModel:
@@ -263,7 +265,7 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
                 f"its tokenizer has {entries} entries, but {what} has {count}",
                 hint="copy tokenizer.json and the weights from the same model",
             )
-    return ModelFacts(shape.parameters, entries, needed, shape, str(tried["format"]))
+    return ModelFacts(shape.parameters, entries, needed, shape, str(tried["format"]), str(tried["omits"]))
 
 
 def require_weights(folder: Path) -> None:

@@ -137,11 +137,11 @@ def _found(files: Mapping[str, bytes]) -> Renderer:
         return family
     made = TemplateRenderer(tokenizer, template, "found: turns extend their prefix")
     if not made.calls_tools and _has_chatml(plain):
-        chatml = MarkerRenderer(plain, CHATML, "", tokenizer.ends, chat=True)
-        whole, asked = (one.text(one.question("1 + 1?")) for one in (made, chatml))
-        if whole.endswith(asked):
-            dropped = "" if whole == asked else "; its default system text is left out"
-            chatml.name = f"ChatML (found: its template writes it, and declares no tools{dropped})"
+        name = "ChatML (found: its template writes it, and declares no tools)"
+        chatml = MarkerRenderer(plain, CHATML, name, tokenizer.ends, chat=True)
+        whole, ours = (one.text(one.question("1 + 1?")) for one in (made, chatml))
+        if whole.endswith(ours):
+            chatml.omits = whole.removesuffix(ours)
             return chatml
     return made
 

@@ -88,6 +88,8 @@ class MarkerRenderer:
         self.markers = markers
         self.chat = chat
         self.name = name
+        self.omits = ""
+        """Text that the model's own chat template writes before a conversation, but this format does not."""
         self._tokenizer = tokenizer
         stop = tokenizer.token_to_id(markers.end)
         if stop is None:

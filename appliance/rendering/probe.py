@@ -2,10 +2,11 @@
 
   python -I -m appliance.rendering.probe FOLDER '{"export": true}'
 
-Prints {"entries": 512, "format": "..."}, with one more than the highest token id and the format's name, or {"fault":
-"...", "hint": "..."}. With `format`, that one is tried instead of the model's. With `export`, `files` are those that
-`formats.exported` returns, and `no_template` is its reason. With `messages` and `for_chat`, pairs of role and text, and
-`tools`, `prompt` is the text of a first prompt, and `length` its tokens.
+Prints {"entries": 512, "format": "...", "omits": ""}, with one more than the highest token id, the format's name and
+the text of the model's own template that it omits, or {"fault": "...", "hint": "..."}. With `format`, that one is
+tried instead of the model's. With `export`, `files` are those that `formats.exported` returns, and `no_template` is its
+reason. With `messages` and `for_chat`, pairs of role and text, and `tools`, `prompt` is the text of a first prompt, and
+`length` its tokens.
 
 A tokenizer library may crash on a damaged file, and a chat template may never end; a separate process contains both. A
 model that cannot call tools is a fault here, which its cycles would find later. A template may write endlessly in one
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance.rendering import formats
-from appliance.rendering.markers import TextMessage
+from appliance.rendering.markers import MarkerRenderer, TextMessage
 from appliance.rendering.renderer import SAY_IT, RenderingError, ToolRequest
 from curriculum.contract.environment import ToolSchema
 
@@ -54,7 +55,8 @@ def main(folder: Path, wanted: dict[str, Any]) -> None:
         if read != ToolRequest(CODE):
             raise RenderingError("a call written in its format cannot be parsed", hint=SAY_IT)
         entries = 1 + max(formats.load_tokenizer(files).get_vocab(with_added_tokens=True).values(), default=-1)
-        answer: dict[str, object] = {"entries": entries, "format": renderer.name}
+        omits = renderer.omits if isinstance(renderer, MarkerRenderer) else ""
+        answer: dict[str, object] = {"entries": entries, "format": renderer.name, "omits": omits}
         if wanted.get("messages"):
             messages = [TextMessage(text, role) for role, text in wanted["for_chat" if renderer.chat else "messages"]]
             tools = [ToolSchema.model_validate(tool) for tool in wanted["tools"]]

@@ -46,7 +46,8 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
     place = f"registered as {path.name}" if path is not None and registered else f"in {path}"
     figure = f"{found.parameters / 1e6:.1f} million parameters, {found.entries} tokens, {place}"
     needs = f"training it takes at least {found.training_bytes / GIB:.1f} GiB of memory"
-    return ok("model", figure, f"conversation format {found.format}; {needs}")
+    omits = "; the template's default system text is left out" if found.omits else ""
+    return ok("model", figure, f"conversation format {found.format}{omits}; {needs}")
 
 
 def in_service(ledger: Path) -> str:
