@@ -37,7 +37,6 @@ def measured_night(ledger: Path, recipe: Recipe, parameters: int) -> MeasuredNig
         with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as sql:
             newest = sql.execute("SELECT key, payload FROM cycles ORDER BY sequence DESC LIMIT ?", (NEWEST,)).fetchall()
             counts = dict(sql.execute("SELECT cycle, count(*) FROM steps GROUP BY cycle").fetchall())
-            made = dict(sql.execute("SELECT cycle, payload FROM checkpoints ORDER BY sequence").fetchall())
     except sqlite3.Error as error:
         raise AssayError(
             f"{ledger} cannot be read: {error}",
@@ -49,17 +48,17 @@ def measured_night(ledger: Path, recipe: Recipe, parameters: int) -> MeasuredNig
         seconds, steps = cycle.get("seconds", {}), counts.get(name, 0)
         same = _timed(cycle["plan"].get("recipe", {})) == _timed(recipe.model_dump(mode="json"))
         whole = cycle["state"] == "done" and steps and seconds.get("training") and "stages" not in cycle["plan"]
-        if whole and same and _parameters(ledger.parent, made.get(name)) == parameters:
+        if whole and same and _parameters(ledger.parent, cycle["plan"].get("start")) == parameters:
             others = sum(seconds.values()) - seconds["training"] - seconds.get("warm_start", 0.0)
             hours = (seconds["training"] / steps * recipe.training.steps + others) / 3600
             return MeasuredNight(hours=hours, steps=steps, cycle=name)
     return None
 
 
-def _parameters(data: Path, checkpoint: str | None) -> int:
-    """Returns the parameters of a recorded checkpoint's model; 0 if they are unknown."""
+def _parameters(data: Path, start: str | None) -> int:
+    """Returns the parameters of the model from which a cycle started; 0 if they are unknown."""
     try:
-        return shape_in(data / json.loads(checkpoint)["folder"]).parameters if checkpoint else 0
+        return shape_in(data / "models" / start).parameters if start else 0
     except UnusableModelError:
         return 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ def recorded(file: Path, name: str, **changes: Any) -> None:
         id=name,
         kind="night",
         seed=1,
-        plan={"recipe": RECIPE.model_dump(mode="json")},
+        plan={"recipe": RECIPE.model_dump(mode="json"), "start": "a"},
         phase="done",
         state=CycleState.DONE,
         created="2026-11-29T00:00:00Z",
@@ -37,8 +36,6 @@ def recorded(file: Path, name: str, **changes: Any) -> None:
     if not (model := file.parent / "models" / "a").exists():
         sound(model)
     with sqlite3.connect(file) as sql:
-        made = json.dumps({"folder": "models/a"})
-        sql.execute("INSERT INTO checkpoints (key, cycle, payload) VALUES (?, ?, ?)", (f"of {name}", name, made))
         sql.executemany(
             "INSERT INTO steps (cycle, step, metrics, payload) VALUES (?, ?, '{}', '{}')", [(name, at) for at in (1, 2)]
         )
@@ -63,7 +60,8 @@ def test_hours_are_those_of_recorded_steps_and_evaluation(tmp_path: Path) -> Non
     [
         {"state": CycleState.CANCELLED},
         {"seconds": {}},
-        {"plan": {"recipe": RECIPE.model_dump(mode="json"), "stages": []}},
+        {"plan": {"recipe": RECIPE.model_dump(mode="json"), "start": "a", "stages": []}},
+        {"plan": {"recipe": RECIPE.model_dump(mode="json"), "start": "gone"}},
         {"plan": {}},
     ],
 )
