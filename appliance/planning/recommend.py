@@ -56,6 +56,7 @@ def recommend(
     device = "gpu" if machine.gpus else "cpu"
     room = advised(machine)
     lengths = [tokens for tokens in CONTEXTS[device] if not shape.positions or tokens <= shape.positions]
+    lengths = lengths or [shape.positions]
 
     def longest(way: TrainingRecipe, rows: int) -> int:
         plans = (plan(shape, room, with_pass(way, one), max_tokens=one, rows=rows, layout=layout) for one in lengths)

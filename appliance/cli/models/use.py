@@ -128,7 +128,8 @@ def _values(settings: Settings, folder: Path) -> tuple[dict[str, Any], float]:
     if no way of training fits."""
     from appliance.cli.machine.plan import machine_of, recommended
     from appliance.errors import AssayError, ExitCode
-    from appliance.readiness.model import examine, shape_in
+    from appliance.inference.engine import ModelError
+    from appliance.readiness.model import UnusableModelError, examine, shape_in
 
     machine = machine_of(settings)
     values: dict[str, Any] = {"model.path": str(folder)}
@@ -137,7 +138,9 @@ def _values(settings: Settings, folder: Path) -> tuple[dict[str, Any], float]:
         values["model.engine"] = "vllm"
         model = model.model_copy(update={"engine": "vllm"})
     vllm = settings.vllm
-    if model.engine == "vllm" and len(machine.gpus) <= model.learners:  # a learner needs the engine's GPU
+    training = settings.recipe.training
+    shared = model.engine == "vllm" and len(machine.gpus) <= model.learners  # a learner needs the engine's GPU
+    if shared and not training.max_staleness:
         values["vllm.sleep"] = 2
         vllm = vllm.model_copy(update={"sleep": 2})
     best = recommended(settings.model_copy(update={"model": model, "vllm": vllm}), shape_in(folder), machine)
@@ -147,8 +150,10 @@ def _values(settings: Settings, folder: Path) -> tuple[dict[str, Any], float]:
             f"run `assay plan {folder}` to see what is missing",
             ExitCode.FAILED_VERDICT,
         )
-    training = settings.recipe.training
-    examine(folder, training, int(best.values["recipe.agent.max_tokens"]))
+    try:
+        examine(folder, training, int(best.values["recipe.agent.max_tokens"]))
+    except ModelError as error:
+        raise UnusableModelError(f"{folder}: {error}", hint=error.hint) from error
     return {**values, **best.values}, best.plan.hours
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from appliance.learning.recipes.recipe import EvaluationRecipe, Recipe, TrainingRecipe
@@ -55,6 +57,12 @@ def test_a_card_gets_the_method_of_its_size(shape: Shape, gib: int, method: str,
     assert found.values["recipe.training.precision"] == "bfloat16"
     assert found.plan.fits
     assert 8 <= found.values["recipe.agent.concurrent"] <= 64
+
+
+def test_a_model_with_a_short_context_gets_all_of_it() -> None:
+    found = recommend(replace(SMALLEST, positions=128), Hardware(24 * GIB, 2), TrainingRecipe())
+    assert found is not None
+    assert found.values["recipe.agent.max_tokens"] == 128
 
 
 def test_what_does_not_fit_is_not_recommended() -> None:
