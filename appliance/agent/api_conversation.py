@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from appliance.agent.texts import shown
+from appliance.agent.texts import messages_for_chat, shown
 from appliance.inference.http.local_api import LocalApi, TooLongError
 from appliance.records.rollouts import RolloutEnd, ToolCall, ToolStatus
 from curriculum.contract.task import Task
@@ -60,7 +60,7 @@ def converse(
     """Runs a conversation of an API model on a task, with its tool calls. Raises InfrastructureError if the API or a
     sandbox fails, LimitError and BusyError without a free slot, RefusedError without isolation, TooLongError for a task
     beyond the context."""
-    messages: list[dict[str, Any]] = [{"role": one.role, "content": one.text} for one in task.messages]
+    messages: list[dict[str, Any]] = [{"role": one.role, "content": one.text} for one in messages_for_chat(task)]
     most = sampling.max_calls if task.turns is None else min(task.turns, sampling.max_calls)
     calls: list[ToolCall] = []
     session: Session | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from appliance.agent.texts import messages_for_chat
 from appliance.inference.engine import Turn
 from appliance.records.rollouts import Message, Role, ToolCall
 from appliance.rendering.markers import TextMessage
@@ -31,8 +32,9 @@ class Conversation:
 
     @classmethod
     def begin(cls, renderer: Renderer, task: Task) -> Conversation:
-        """Starts a conversation with a task. Raises RenderingError if the model's format cannot write it."""
-        made = cls(renderer, tools_of(task), tuple(task.messages))
+        """Starts a conversation with a task; a chat model is told the answer form. Raises RenderingError if the model's
+        format cannot write it."""
+        made = cls(renderer, tools_of(task), messages_for_chat(task) if renderer.chat else task.messages)
         made._begin(Role.USER, None)
         return made
 

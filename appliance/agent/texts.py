@@ -10,16 +10,21 @@ from typing import Any
 from appliance.records.jobs import Job, JobFile
 from appliance.records.rollouts import Rollout
 from appliance.rendering.renderer import Renderer
-from curriculum.contract.task import Split, Task, asked
+from curriculum.contract.task import Split, Task, TaskMessage, asked
 from curriculum.worlds.world import WorldReply
 from runtime.sandbox import CallResult, CallStatus
+from verifiers.contract.kinds import IN_A_BOX, AnswerForm
 from verifiers.registry import kind_of
+
+_MARKS = {AnswerForm.BOXED: "\\boxed", AnswerForm.BLOCK: "fenced"}
+"""Word of a question that states its answer form."""
 
 
 def task_of(job: Job) -> Task:
-    """Converts a user's job to a task: question, files and answer form, a line each."""
+    """Converts a user's job to a task: question, files and an unusual answer form, a line each."""
     kind = kind_of(job.spec)
-    lines = [job.question, files_line(job.files), kind.asks_for(job.spec)]
+    form = kind.answer_form(job.spec)
+    lines = [job.question, files_line(job.files), "" if form is AnswerForm.BOXED else kind.asks_for(job.spec)]
     return Task(
         taskset="job",
         level=0,
@@ -27,9 +32,21 @@ def task_of(job: Job) -> Task:
         split=Split.JOB,
         messages=asked("\n".join(filter(None, lines))),
         spec=job.spec,
-        form=kind.answer_form(job.spec),
+        form=form,
         provenance=f"job:{job.id}",
     )
+
+
+def messages_for_chat(task: Task) -> tuple[TaskMessage, ...]:
+    r"""Returns the messages of a task for a chat model, which does not know how answers are marked here: the last one
+    ends with a sentence that says so, unless the question does."""
+    kind = kind_of(task.spec)
+    usual = IN_A_BOX if task.form is AnswerForm.BOXED else ""
+    sentence = kind.asks_for(task.spec) if kind.answer_form(task.spec) is task.form else usual
+    if not sentence or _MARKS.get(task.form, sentence) in task.question:
+        return task.messages
+    *others, last = task.messages
+    return (*others, last.model_copy(update={"text": f"{last.text}\n{sentence}"}))
 
 
 def files_line(files: tuple[JobFile, ...]) -> str:

@@ -84,6 +84,10 @@ COMMANDS: dict[str, CommandRow | GroupRow] = {
                 "models.base_models:import_model",
                 "Check a base model and store it in the data folder, with its licence text.",
             ),
+            "use": CommandRow(
+                "models.use:use_model",
+                "Write the settings with which nights train a model into the configuration file.",
+            ),
             "export": CommandRow(
                 "models.base_models:export_model",
                 "Write a model as a plain Hugging Face folder, with every byte checked.",

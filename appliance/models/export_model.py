@@ -1,7 +1,7 @@
 """Exports a published model, or an adapter with its base, as a Hugging Face folder or a GGUF file.
 
 Invariants: the source is verified against its manifest, or by its headers if it has none; an existing target is never
-overwritten.
+overwritten. The exported chat template writes the format in which the model was trained, or the result says why not.
 """
 
 from __future__ import annotations
@@ -9,19 +9,22 @@ from __future__ import annotations
 import re
 import sqlite3
 import tempfile
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from appliance.errors import AssayError, ExitCode, UsageError
-from appliance.inference.engine import ADAPTER
+from appliance.inference.engine import ADAPTER, ModelError
 from appliance.learning.checkpoints import model_files
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import MANIFEST, verify, write_folder
 from appliance.models.local_models import find_base
-from appliance.readiness.model import fault_of
+from appliance.readiness.model import fault_of, try_text
 from appliance.system.durable_file import expanded
 
+T = TypeVar("T")
 _DIGITS = re.compile(r"[0-9a-f]{6,64}")
 _ALIASES = ("champion", "candidate", "previous", "canary")
 
@@ -32,6 +35,8 @@ class Exported:
     merged: bool
     difference: float
     """Largest difference of log-probabilities between merged and unmerged, in nats."""
+    template: str = ""
+    """Reason that the chat template does not write the trained format exactly; empty if it does."""
 
 
 def export(model: str, target: Path, data: Path, base: str) -> Exported:
@@ -50,15 +55,17 @@ def export(model: str, target: Path, data: Path, base: str) -> Exported:
             )
         from appliance.learning.merging import export_merged
 
-        difference = export_merged(source, _model_bytes(beside), target)
-        return Exported(verify(target), True, difference)
+        written, fault = _template(beside)
+        difference = export_merged(source, _replaced(_model_bytes(beside), written), target)
+        return Exported(verify(target), True, difference, fault)
     if base:
         raise UsageError(f"{source} has no adapter", "omit --base")
     if (source / MANIFEST).exists():
         verify(source)
     elif fault := fault_of(source):
         raise CheckpointError(f"{source}: {fault}", hint="copy the folder again before exporting it")
-    return Exported(write_folder(target, model_files(source)), False, 0.0)
+    written, fault = _template(source)
+    return Exported(write_folder(target, _replaced(model_files(source), written)), False, 0.0, fault)
 
 
 def export_gguf(model: str, target: Path, data: Path, base: str) -> tuple[Exported, int]:
@@ -105,20 +112,41 @@ def alias(ledger: Path, name: str) -> str | None:
 
 
 def recorded_alias(ledger: Path, name: str) -> str | None:
-    """Returns the digest of the model with this alias in the ledger, or None. Raises AssayError for an unreadable
-    ledger."""
+    """Returns the digest of the model with this alias in the ledger, or None. Raises as `recorded_aliases`."""
+    return recorded_aliases(ledger).get(name)
+
+
+def recorded_aliases(ledger: Path) -> dict[str, str]:
+    """Returns the digests of the models with an alias in the ledger; empty without one. Raises AssayError for an
+    unreadable ledger."""
     if not ledger.exists():
-        return None
+        return {}
     try:
         with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as sql:
-            row = sql.execute("SELECT manifest FROM aliases WHERE name = ?", (name,)).fetchone()
+            rows = sql.execute("SELECT name, manifest FROM aliases WHERE manifest IS NOT NULL").fetchall()
     except sqlite3.Error as error:
         raise AssayError(
             f"{ledger} cannot be read: {error}",
             "run as the user of the daemon, or run `assay doctor` to check the data folder",
             ExitCode.INFRASTRUCTURE,
         ) from error
-    return row[0] if row and row[0] else None
+    return {name: manifest for name, manifest in rows if manifest}
+
+
+def _template(folder: Path) -> tuple[dict[str, bytes | None], str]:
+    """Returns the files that make the chat template of an exported model exact, None for one to leave out, and the
+    reason if none can."""
+    try:
+        tried = try_text(folder, export=True)
+    except ModelError as error:
+        return {}, str(error)
+    files = {name: None if text is None else text.encode() for name, text in tried["files"].items()}
+    return files, tried["no_template"]
+
+
+def _replaced(files: Mapping[str, T], others: Mapping[str, bytes | None]) -> dict[str, T | bytes]:
+    changed: dict[str, T | bytes] = {name: files[name] for name in files.keys() - others.keys()}
+    return changed | {name: content for name, content in others.items() if content is not None}
 
 
 def _model_bytes(folder: Path) -> dict[str, bytes]:

@@ -60,7 +60,7 @@ def import_base(source: str, data: Path, places: Stores, license_file: Path | No
     OSError if it cannot be read."""
     located = locate(source, places)
     name, path = located.name, located.path
-    with _alone(data / BASES), _as_folder(located, data, license_file is not None) as (folder, quantized):
+    with alone_in(data / BASES), _as_folder(located, data, license_file is not None) as (folder, quantized):
         try:
             facts = examine(folder, TrainingRecipe())
             _require_known(folder)
@@ -115,7 +115,7 @@ def _unwritten(text: str) -> Iterator[str]:
 
 
 @contextmanager
-def _alone(bases: Path) -> Iterator[None]:
+def alone_in(bases: Path) -> Iterator[None]:
     """Context that locks the folder of base models against other imports; the lock ends with the process."""
     try:
         bases.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,8 @@
 `hardware` finds the machine, `model_shape` the model; nothing is measured.
 """
 
-from appliance.planning.plans import Plan, least, least_of_engine, left_for_engines, plan, share_of
+from appliance.planning.plans import Plan, evaluated_items, least, least_of_engine, left_for_engines, plan, share_of
+from appliance.planning.recommend import ADVISED, Recommendation, advised, recommend
 from appliance.planning.search import (
     CONTEXTS,
     fewest_learners,
@@ -27,6 +28,7 @@ from appliance.planning.sizes import (
 )
 
 __all__ = [
+    "ADVISED",
     "CONTEXTS",
     "GIB",
     "GPU_USABLE",
@@ -36,11 +38,14 @@ __all__ = [
     "Hardware",
     "Layout",
     "Plan",
+    "Recommendation",
     "Shape",
     "Vllm",
     "adapter_parameters",
+    "advised",
     "engine_bytes",
     "engine_weight_bytes",
+    "evaluated_items",
     "fewest_learners",
     "largest",
     "largest_context",
@@ -52,6 +57,7 @@ __all__ = [
     "left_for_engines",
     "pass_tokens",
     "plan",
+    "recommend",
     "sft_way",
     "share_of",
     "ways",

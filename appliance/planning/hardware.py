@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 from appliance.config.configuration import ModelSettings
 from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
@@ -42,7 +43,22 @@ UNKNOWN = (60e12, 400e9)
 def find_machine() -> Hardware:
     """Returns the hardware of this machine, with the GPUs that CUDA shows."""
     gpus, cores = shown(find_gpus(), os.environ.get(VISIBLE)), len(os.sched_getaffinity(0))
-    return Hardware(memory=memory_limit(), cores=cores, gpus=gpus, shared=free_in("/dev/shm"))  # noqa: S108
+    try:
+        native = computes_bfloat16(Path("/proc/cpuinfo").read_text(errors="replace"))
+    except OSError:
+        native = False
+    shared = free_in("/dev/shm")  # noqa: S108
+    return Hardware(memory=memory_limit(), cores=cores, gpus=gpus, shared=shared, bfloat16=native)
+
+
+def computes_bfloat16(cpuinfo: str) -> bool:
+    """True if the first processor in the text of /proc/cpuinfo has instructions that multiply bfloat16.
+
+    >>> computes_bfloat16("processor : 0\\nflags : fpu avx512f avx512_bf16\\n")
+    True
+    """
+    flags = next((line.partition(":")[2].split() for line in cpuinfo.splitlines() if line.startswith("flags")), [])
+    return bool({"avx512_bf16", "amx_bf16"} & {*flags})
 
 
 def shown(gpus: tuple[Gpu, ...], visible: str | None) -> tuple[Gpu, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import Recipe, TrainingRecipe
 from appliance.planning.shapes import ONE, VLLM_SHARE, Gpu, Hardware, Layout, Shape
 from appliance.planning.sizes import (
     GPU_CONTEXT,
@@ -61,6 +61,8 @@ CORE_FLOPS = 25e9
 """Float32 operations per second of a CPU core, for matrix products of this size."""
 CPU_BANDWIDTH = 12e9
 """Bytes per second at which a CPU reads weights."""
+BFLOAT16 = {True: 2.5, False: 1 / 12}
+"""Speed of a CPU in bfloat16 as a multiple of that in float32, by whether it multiplies bfloat16 itself. Measured."""
 GPU_SHARE = (0.3, 0.5)
 """Achieved share of a GPU's arithmetic in training, and of its bandwidth in sampling."""
 
@@ -201,6 +203,19 @@ def plan(
     )
 
 
+def evaluated_items(recipe: Recipe, anchors: Mapping[str, str], champion: str | None) -> int:
+    """Returns the conversations of a cycle outside its training steps, at most: validation, two models that answer all
+    sealed questions sampled and greedy, unsolvable questions, and each anchor's own tasksets. `anchors` are models by
+    taskset; those of tasksets that are not trained on add sealed questions."""
+    training, asked = recipe.training, recipe.evaluation.sealed_items
+    beside = [name for name in anchors if name not in recipe.tasksets]
+    sealed = asked + min(asked, asked * len(beside) // len(recipe.tasksets))
+    others = sum(model != champion for model in anchors.values())
+    again = sealed * others // len({*recipe.tasksets, *beside})
+    watched = training.watch_items * (2 + training.steps // training.watch_every)
+    return 4 * sealed + again + recipe.evaluation.unsolvable_items + watched
+
+
 def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layout = ONE) -> dict[str, tuple[int, int]]:
     """Returns the minimum bytes that training needs, with the shortest conversations and passes, and those available,
     by place. If these do not fit, no plan does. Counts the largest GPU as empty, since its current load may end."""
@@ -240,6 +255,8 @@ def _hours(
     # Operations per weight and token: 2 forward, 2 for the inputs' gradients, 2 for the weights'.
     each = (4 if recipe.method == "lora" else 6) + (2 if recipe.gradient_checkpointing else 0)
     learning = each * shape.parameters * trained / flops / layout.learners
+    if gpu is None and recipe.precision == "bfloat16":
+        learning /= BFLOAT16[machine.bfloat16]
     read = shape.parameters * (2 if gpu else 4) / bandwidth / max(1, rows)
     sampling = sampled * max(read, 2 * shape.parameters / flops)
     return (learning + sampling / layout.tensor_parallel * layout.together / layout.engines) / 3600

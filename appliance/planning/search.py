@@ -15,11 +15,11 @@ MOST_PASS, MOST_ROWS = 1 << 17, 1 << 12
 """Search limits: tokens per pass, and concurrent conversations."""
 
 
-def ways(recipe: TrainingRecipe, *, gpu: bool) -> Iterator[TrainingRecipe]:
-    """Yields ways of training worth comparing, from the most capable to the smallest; on a CPU only float32, since
-    bfloat16 is slower there."""
+def ways(recipe: TrainingRecipe, machine: Hardware) -> Iterator[TrainingRecipe]:
+    """Yields ways of training worth comparing, from the most capable to the smallest; in bfloat16 where the machine
+    computes in it, else in float32."""
     for method in ("full", "lora"):
-        for precision in ("bfloat16",) if gpu else ("float32",):
+        for precision in ("bfloat16",) if machine.gpus or machine.bfloat16 else ("float32",):
             for again in (False, True):
                 changed = {"method": method, "precision": precision, "gradient_checkpointing": again, "packing": True}
                 yield recipe.model_copy(update=changed)

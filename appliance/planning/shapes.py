@@ -51,6 +51,8 @@ class Hardware:
     gpus: tuple[Gpu, ...] = ()
     shared: int = 0
     """Free bytes in /dev/shm; 0: unknown."""
+    bfloat16: bool = False
+    """True if the CPU multiplies bfloat16 itself (AVX512_BF16 or AMX)."""
 
 
 @dataclass(frozen=True)

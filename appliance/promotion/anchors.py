@@ -10,15 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from appliance.records.evaluations import Evaluation, ItemResult
+from appliance.records.evaluations import ANCHOR, Evaluation, ItemResult
 from policies.contract.evidence import PairedItem, RetainedTaskset, first_answers, pairs
 from policies.gates import retention
 from policies.policy import Policy
 from policies.statistics import log_odds
 from policies.statistics.sequential import level_of
-
-ANCHOR = "anchor/"
-"""Prefix of the aliases of anchors."""
 
 
 def paired(champion: Sequence[ItemResult], candidate: Sequence[ItemResult]) -> tuple[PairedItem, ...]:

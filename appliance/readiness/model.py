@@ -257,7 +257,8 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
         raise ModelError(f"its weights have {layers} layers, but config.json has {shape.layers}", hint=COMPLETE)
     parts = learner_parts(shape, training, 1)
     needed = parts["weights"] + parts["gradients"] + parts["moments"]
-    entries, written, omits = _try_text(folder)
+    tried = try_text(folder)
+    entries = int(tried["entries"])
     rows = next((shape[0] for name, shape in shapes.items() if shape and _EMBEDDING.search(name)), None)
     for count, what in ((config.get("vocab_size"), "config.json"), (rows, "the embedding")):
         if isinstance(count, int) and count < entries:
@@ -265,7 +266,7 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
                 f"its tokenizer has {entries} entries, but {what} has {count}",
                 hint="copy tokenizer.json and the weights from the same model",
             )
-    return ModelFacts(shape.parameters, entries, needed, shape, written, omits)
+    return ModelFacts(shape.parameters, entries, needed, shape, str(tried["format"]), str(tried["omits"]))
 
 
 def require_weights(folder: Path) -> None:
@@ -369,10 +370,10 @@ def _table(files: Mapping[str, Path], name: str) -> dict[str, Any]:
     return table
 
 
-def _try_text(folder: Path) -> tuple[int, str, str]:
-    """Tries a model's tokenizer in a child process. Returns the size of its vocabulary, the name of the conversation
-    format, and the text of its chat template that this format omits. Raises ModelError."""
-    command = [*_PROBE, str(folder)]
+def try_text(folder: Path, **wanted: Any) -> dict[str, Any]:
+    """Tries a model's tokenizer in a child process. Returns what `rendering.probe` prints: `entries` of its vocabulary,
+    the name of its conversation `format`, and what is `wanted`. Raises ModelError."""
+    command = [*_PROBE, str(folder), json.dumps(wanted)]
     tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if tried.returncode < 0:
         from appliance.rendering.probe import MEMORY, SECONDS  # it loads a tokenizer's library
@@ -388,7 +389,8 @@ def _try_text(folder: Path) -> tuple[int, str, str]:
     answer = json.loads(tried.stdout)
     if "fault" in answer:
         raise ModelError(answer["fault"], hint=answer["hint"])
-    return int(answer["entries"]), str(answer["format"]), str(answer["omits"])
+    found: dict[str, Any] = answer
+    return found
 
 
 def _state(folder: Path) -> object:

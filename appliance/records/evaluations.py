@@ -14,6 +14,8 @@ CHAMPION_RUN, CANDIDATE_RUN = SAMPLED_RUNS = (0, 1)
 """Numbers of the sampled runs of an evaluation, which a decision counts; the two greedy runs follow."""
 
 
+ANCHOR = "anchor/"
+"""Prefix of the aliases of anchors."""
 ANCHOR_RUN = 6
 """Run of the first anchor; further anchors follow in order of their digests."""
 

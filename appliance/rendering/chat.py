@@ -72,6 +72,8 @@ _BROKEN = {
 class ChatRenderer:
     """Renderer for a model family's chat format in the library `renderers`; see `Renderer`."""
 
+    chat = True
+
     def __init__(
         self, tokenizer: GuardedTokenizer, family: str, settings: Mapping[str, Any], found: str = "named"
     ) -> None:

@@ -55,11 +55,17 @@ def find_family(tokenizer: GuardedTokenizer, template: ChatTemplate, files: Mapp
     for family, options, _ in sorted(tried, key=lambda one: _letters(one[0]) not in _letters(kind)):
         try:
             made = ChatRenderer(tokenizer, family, options, "found: identical to the model's chat template")
-            if all(mine == theirs for mine, theirs in _written(made, tokenizer, template)):
+            if writes_alike(made, tokenizer, template):
                 return made
         except RenderingError:
             continue
     return None
+
+
+def writes_alike(made: ChatRenderer, tokenizer: GuardedTokenizer, template: ChatTemplate) -> bool:
+    """True if a family's renderer and the chat template write test conversations with equal tokens. Raises
+    RenderingError if one of the two cannot write them."""
+    return all(mine == theirs for mine, theirs in _written(made, tokenizer, template))
 
 
 def _written(

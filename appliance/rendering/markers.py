@@ -5,7 +5,8 @@ r"""Format of six markers around turns, calls and results: the seedling's, and C
   <|result|>6<|end|><|assistant|>                   forced
   \boxed{6}<|end|>                                  sampled: a turn without the tool marker is the last one
 
-The only tool is `python`; a call is its code. A system message's text precedes the first question.
+The only tool is `python`; a call is its code. A system message's text precedes the first question, and for a chat model
+so does `TELL`.
 """
 
 from __future__ import annotations
@@ -56,6 +57,13 @@ CHATML = Markers(
 )
 
 
+TELL = (
+    "You can run Python code in a sandbox: begin a turn with <tool_call> and write only code behind it. "
+    "The next message is its output. For example:\n<tool_call>print(6 * 7)\n"
+)
+"""Declaration of the tool in ChatML."""
+
+
 def only_python(tools: Sequence[ToolSchema]) -> str:
     """Returns the reason that a marker format cannot call these tools; empty if Python is the only one."""
     unknown = sorted({tool.name for tool in tools} - {PYTHON.name})
@@ -72,10 +80,13 @@ class TextMessage(NamedTuple):
 class MarkerRenderer:
     """Renderer for the chat format with marker strings around messages; see `Renderer`."""
 
-    def __init__(self, tokenizer: Tokenizer, markers: Markers, name: str = "markers", ends: Ids = ()) -> None:
-        """Creates the renderer of a chat format with markers; `ends` are more end tokens. Raises RenderingError if the
-        tokenizer lacks the end marker."""
+    def __init__(
+        self, tokenizer: Tokenizer, markers: Markers, name: str = "markers", ends: Ids = (), *, chat: bool = False
+    ) -> None:
+        """Creates the renderer of a chat format with markers; `ends` are more end tokens, and a `chat` model is told of
+        its tool. Raises RenderingError if the tokenizer lacks the end marker."""
         self.markers = markers
+        self.chat = chat
         self.name = name
         self.omits = ""
         """Text that the model's own chat template writes before a conversation, but this format does not."""
@@ -88,9 +99,10 @@ class MarkerRenderer:
         self.stop: int = stop
         self.other_stops: Ids = tuple(one for one in ends if one != stop)
         self._guarded = GuardedTokenizer({}, tokenizer)
-        self._user, self._assistant, self._tool, self._result, self._end = (
-            tuple(tokenizer.encode(marker, add_special_tokens=False).ids)
-            for marker in (markers.user, markers.assistant, markers.tool, markers.result, markers.end)
+        later = "\n" * chat + markers.user
+        texts = (markers.user, later, markers.assistant, markers.tool, markers.result, markers.end, markers.user + TELL)
+        self._user, self._later, self._assistant, self._tool, self._result, self._end, self._telling = (
+            tuple(tokenizer.encode(text, add_special_tokens=False).ids) for text in texts
         )
 
     def refuses(self, tools: Sequence[ToolSchema]) -> str:
@@ -104,13 +116,13 @@ class MarkerRenderer:
         if not messages or messages[-1].role not in ("user", "tool"):
             raise RenderingError("a conversation for the model must end with a user or tool message")
         ids: Ids = ()
-        before = ""
+        before, begin = "", self._telling if self.chat and tools else self._user
         for place, message in enumerate(messages):
             if message.role == "system" and place == 0 and len(messages) > 1 and messages[1].role == "user":
                 before = message.text + "\n"
             elif message.role == "user":
-                ids += self._user + self.plain(before + message.text) + self._end + self._assistant
-                before = ""
+                ids += begin + self.plain(before + message.text) + self._end + self._assistant
+                before, begin = "", self._later
             elif message.role == "tool" and ids:
                 ids += self.result(message.text)
             elif isinstance(message, OwnTurn) and ids:
@@ -122,7 +134,7 @@ class MarkerRenderer:
         return ids
 
     def question(self, text: str) -> Ids:
-        return self.prompt((TextMessage(text),))
+        return self.prompt((TextMessage(text),), ())
 
     def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
         return self.result(result)

@@ -109,6 +109,10 @@ class Renderer(Protocol):
     def name(self) -> str:
         """Name of the chat format for people, with how it was found."""
 
+    @property
+    def chat(self) -> bool:
+        """True for the format of a chat model from elsewhere, which must be told the answer form."""
+
     def refuses(self, tools: Sequence[ToolSchema]) -> str:
         """Returns the reason that this chat format cannot call these tools, as a sentence; empty if it can."""
 

@@ -34,6 +34,7 @@ from appliance.rendering.renderer import (
 from appliance.rendering.tools import arguments_of, declared, map_texts, read_call
 from curriculum.contract.environment import ToolSchema
 
+NAME_IT = 'write {"format": "told"} into rendering.json in its folder, or use a model trained to call tools'
 _NONCE = "nonce7f20d4"
 _ASKED = {"role": "user", "content": "1 + 1?"}
 _BRIEF = {"role": "system", "content": "Be short."}
@@ -132,6 +133,8 @@ class TaggedSyntax:
 class TemplateRenderer:
     """Renderer that writes conversations with a model's chat template; see `Renderer`."""
 
+    chat = True
+
     def __init__(self, tokenizer: GuardedTokenizer, template: ChatTemplate, found: str = "named") -> None:
         """Creates the renderer of a chat template, and tests it. Raises RenderingError for a template that cannot write
         conversations token-exactly."""
@@ -148,11 +151,17 @@ class TemplateRenderer:
         except RenderingError as error:
             self._syntax, self._why_no_tools = None, str(error)
         self._prove([_ASKED])
-        self._briefs = self._is_proved([_BRIEF, _ASKED])
+        self.briefs = self._is_proved([_BRIEF, _ASKED])
+        """False if the template drops or refuses a system text, which is then put before the question."""
         self._prove_guard()
 
-        if not self._briefs:
+        if not self.briefs:
             self.name = f"{self.name[:-1]}; a system text goes before the question)"
+
+    @property
+    def source(self) -> str:
+        """Jinja source of the chat template that is used with tools."""
+        return self._template.source
 
     @property
     def calls_tools(self) -> bool:
@@ -173,7 +182,7 @@ class TemplateRenderer:
         self._require_tools(tools)
         rows: list[dict[str, Any]] = []
         name, tool = _ID, PYTHON.name
-        for message in messages if self._briefs else _unbriefed(messages):
+        for message in messages if self.briefs else _unbriefed(messages):
             if isinstance(message, OwnTurn):
                 name, tool = self._called_by(message.ids, message.before, tools)
             rows.append(self._message(message, tools, name, tool))
@@ -221,7 +230,7 @@ class TemplateRenderer:
 
     def _require_tools(self, tools: Sequence[ToolSchema]) -> None:
         if why := self.refuses(tools):
-            raise RenderingError(why, hint="use a model trained to call tools, or name its call format. " + SAY_IT)
+            raise RenderingError(why, hint=NAME_IT)
 
     def _called_by(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> tuple[str, str]:
         """Returns the id and the tool of the call in a turn, as its result must name them."""
@@ -318,7 +327,7 @@ class TemplateRenderer:
         counts = []
         for text in ("x", spelled):
             said = [guard(f"{place} {text}") for place in range(4)]
-            asked = [{"role": "system", "content": said[0]}] if self._briefs else []
+            asked = [{"role": "system", "content": said[0]}] if self.briefs else []
             asked.append({"role": "user", "content": said[1]})
             called = [_called({"code": said[2]}), _result(said[3])] if tools else []
             written = self._template.render([*asked, *called], declared(tools), open_turn=True)

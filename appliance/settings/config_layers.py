@@ -91,6 +91,12 @@ def read_layers(
     ]
 
 
+def file_in_use(environ: Mapping[str, str] | None = None) -> Path:
+    """Returns the configuration file to edit: the user's, or the machine's if only that one exists."""
+    own, whole = user_file(environ), ETC / FILE
+    return whole if whole.exists() and not own.exists() else own
+
+
 def user_file(environ: Mapping[str, str] | None = None) -> Path:
     """Returns the path of the current user's configuration file."""
     return _home(os.environ if environ is None else environ, "XDG_CONFIG_HOME", ".config") / "assay" / FILE

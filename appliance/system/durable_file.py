@@ -22,9 +22,12 @@ CANNOT_EXCHANGE = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replaces a file's content atomically, through a new file that is synced to disk first. Raises OSError."""
+    """Replaces a file's content atomically, through a new file that is synced to disk first; its mode stays. Raises
+    OSError."""
     beside = path.with_name(f".{path.name}.new")
     with beside.open("wb") as out:
+        if path.exists():
+            os.fchmod(out.fileno(), path.stat().st_mode & 0o7777)
         out.write(content)
         out.flush()
         os.fsync(out.fileno())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from verifiers.contract.kinds import AnswerForm, Kind, KindOption, Lazy, SubmissionOption
+from verifiers.contract.kinds import IN_A_BOX, AnswerForm, Kind, KindOption, Lazy, SubmissionOption
 
 ABOUT = (
     "Is this answer the same as the expected one? 0 yes, 1 no.\n\n"
@@ -31,8 +31,8 @@ def form(spec: Any) -> AnswerForm:
 
 
 def asks_for(spec: Any) -> str:
-    r"""Returns the prompt's sentence that asks for a `\boxed{}` answer; empty if the spec does not look for a box."""
-    return "End with the answer in one \\boxed{}." if spec.final == "boxed" else ""
+    r"""Returns the prompt's sentence that asks for a `\boxed{}` answer."""
+    return IN_A_BOX.replace(".", ", in digits.") if is_integer(spec) else IN_A_BOX
 
 
 ANSWER = Kind(

@@ -18,6 +18,8 @@ from random import Random
 from typing import Any, Generic, Literal, TypeVar, cast
 
 T = TypeVar("T")
+IN_A_BOX = "End with the answer in one \\boxed{}."
+"""Sentence that asks for the usual mark of an answer."""
 
 
 class AnswerForm(StrEnum):
@@ -160,8 +162,8 @@ class Kind:
     # the agent
 
     answer_form: Callable[[Any], AnswerForm] = lambda _spec: AnswerForm.BOXED
-    asks_for: Callable[[Any], str] = lambda _spec: ""
-    """Sentence that tells the agent how to mark its answer; empty for the usual box."""
+    asks_for: Callable[[Any], str] = lambda _spec: IN_A_BOX
+    """Sentence that tells a model how to mark its answer; empty if the world submits it."""
     question: Lazy[Callable[[Any, str | None], str | None]] | None = None
     """Maps a spec and a person's request to the question of a job; None if a person must write the question."""
     solvers: Lazy[Callable[[Any, str, bool], Any]] | None = None

@@ -20,5 +20,6 @@ FILES = Kind(
     parts=Lazy("verifiers.files.explain:parts"),
     examples=Lazy("verifiers.files.explain:examples"),
     answer_form=lambda _spec: AnswerForm.WORLD,
+    asks_for=lambda _spec: "",
     suffix=".json",
 )

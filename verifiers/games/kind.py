@@ -22,6 +22,7 @@ GAME = Kind(
     parts=Lazy("verifiers.games.explain:parts"),
     examples=Lazy("verifiers.games.explain:examples"),
     answer_form=lambda _spec: AnswerForm.WORLD,
+    asks_for=lambda _spec: "",
     random_answer=random_actions,
     suffix=".txt",
 )

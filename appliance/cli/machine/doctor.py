@@ -23,17 +23,16 @@ from appliance.cli.machine.doctor_checks import CheckGrade, DoctorCheck, failed,
 from appliance.cli.machine.doctor_cluster import cluster
 from appliance.cli.machine.doctor_gpus import gpus, probe
 from appliance.cli.machine.doctor_isolation import isolation
+from appliance.cli.machine.doctor_model import first_prompt, model
 from appliance.cli.machine.plan import shape_named
 from appliance.cli.show.printing import Output, for_people, show_line
 from appliance.daemon.processes.listening import MAX_PATH_BYTES
 from appliance.errors import ExitCode
 from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
 from appliance.inference.vllm.placement import INSTALL, count_gpus, find_environment, is_tested, tested_version
-from appliance.models.export_model import alias
 from appliance.nights.machine import own_processes
 from appliance.planning.hardware import find_gpus
 from appliance.planning.model_shape import EMBEDDED
-from appliance.readiness.model import ConfiguredModel
 from appliance.settings import policy_files
 from appliance.settings.config_layers import ConfigError
 from appliance.settings.data_schema import START_FRESH, ledger_fault, revision_of
@@ -121,7 +120,10 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     )
     yield config(settings)
     yield from cluster(settings)
-    yield model(settings)
+    found_model = model(settings)
+    yield found_model
+    if found_model.grade is CheckGrade.OK and (prompt := first_prompt(settings)) is not None:
+        yield prompt
     yield ledger(settings.data / "ledger.sqlite3")
     rules = policy(settings.data)
     yield rules
@@ -221,41 +223,6 @@ def vllm(engine: str, folder: Path | None = None, *, here: bool = True) -> Docto
 
 def _gpus(folder: Path) -> int:
     return len(list(folder.iterdir())) if folder.is_dir() else 0
-
-
-def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
-    """Checks the configured model as `assay cycle start` does; nights begin from a model in service if there is one."""
-    if champion := in_service(settings.data / "ledger.sqlite3"):
-        return ok("model", f"{champion[:12]} is in service", "nights start from it; model.path is no longer read")
-    try:
-        found = ConfiguredModel(
-            settings.model,
-            memory,
-            settings.recipe.training,
-            settings.vllm,
-            placement=settings.placement,
-            clustered=settings.cluster.address is not None,
-        ).require(settings.recipe.agent.max_tokens)
-    except ConfigError as error:
-        return failed("model", str(error), error.hint)
-    if found is None:
-        from appliance.models.local_models import registered_bases
-
-        others = registered_bases(settings.data)
-        use = (
-            f"registered: {', '.join(others)}; set model.path to {settings.data / 'bases' / others[0]}"
-            if others
-            else ""
-        )
-        return ok("model", "embedded model: model.path is not set", use)
-    figure = f"{found.parameters / 1e6:.1f} million parameters, {found.entries} tokens, in {settings.model.path}"
-    needs = f"training it takes at least {found.training_bytes / GIB:.1f} GiB of memory"
-    return ok("model", figure, f"conversation format {found.format}; {needs}")
-
-
-def in_service(ledger: Path) -> str:
-    """Returns the digest of the champion in a ledger; empty without a readable one."""
-    return alias(ledger, "champion") or ""
 
 
 def ledger(path: Path) -> DoctorCheck:

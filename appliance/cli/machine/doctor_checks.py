@@ -26,6 +26,7 @@ PAGES = {
     **dict.fromkeys(("gvisor self-test", "nsjail self-test"), "sandboxes"),
     **dict.fromkeys(("answers", "claims", "checklists", "lean", "programs"), "verifiers"),
     "model": "training",
+    "first prompt": "training",
     "policy": "governance",
 }
 """Page in docs/ by name of a check; `GENERAL_PAGE` for the rest."""
@@ -39,6 +40,8 @@ class DoctorCheck(FrozenModel):
     grade: CheckGrade
     figure: str
     advice: str = ""
+    whole: str = ""
+    """Text that the figure shortens, where it does."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property

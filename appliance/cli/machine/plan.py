@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -12,16 +11,16 @@ import typer
 from appliance.cli.shell.options import read_settings
 from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_table
 from appliance.errors import ExitCode
+from appliance.models.measured_night import MeasuredNight, measured_night
 from appliance.planning import Hardware, Vllm
+from common.counting import counted
 from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
     from appliance.config.configuration import Settings
-    from appliance.planning import Layout, Plan, Shape
+    from appliance.planning import Layout, Plan, Recommendation, Shape
 
 GIB = 1 << 30
-ADVISED = 0.9
-"""Share of the main memory that recommended settings use: the figures are estimates, and other programs need some."""
 
 
 class PlannedShape(FrozenModel):
@@ -83,6 +82,12 @@ class PlannedWay(FrozenModel):
 
 
 class PlanDocument(FrozenModel):
+    do: str
+    """First line: the command that makes it work, or what prevents that."""
+    recommended: dict[str, Any]
+    """Settings that `assay model use` writes for the model, by dotted key; empty if no way of training fits."""
+    measured: MeasuredNight | None
+    """Hours of a night as configured, from the newest cycle with the same recipe; None if there is none."""
     model: str
     shape: PlannedShape
     machine: Hardware
@@ -101,8 +106,9 @@ def plan(
 ) -> Output[PlanDocument]:
     """Compute which ways of training a model fit into this machine. Nothing is loaded.
 
-    Shows memory, context, passes, concurrent rollouts and hours of a night for full training and LoRA, as configured
-    and otherwise, with the configured learners and engines. Exit code 0: it fits as configured; 1: it does not; 2:
+    The first line is what to type. Then memory, context, passes, concurrent rollouts and hours of a night for full
+    training and LoRA, as configured and otherwise, with the configured learners and engines. Hours are measured only if
+    a cycle with this recipe was run here. Exit code 0: it fits as configured; 1: it does not; 2:
     unknown model, or learners that cannot train together as configured; 5: unreadable ledger, or configured GPUs are
     missing.
 
@@ -111,8 +117,16 @@ def plan(
     settings = read_settings()
     name, shape = shape_named(settings, model)
     machine = machine_of(settings)
-    report = _report(settings, shape, machine)
+    ledger = settings.data / "ledger.sqlite3"
+    items = evaluated(settings)
+    report = _report(settings, shape, machine, items)
+    best = recommended(settings, shape, machine)
+    measured = measured_night(ledger, settings.recipe, shape.parameters)
+    first = _first(report, best, _usable(settings, model))
     document = PlanDocument(
+        do=first,
+        recommended=dict(best.values) if best else {},
+        measured=measured,
         model=name,
         shape=PlannedShape(**{field: getattr(shape, field) for field in PlannedShape.model_fields}),
         machine=machine,
@@ -121,7 +135,9 @@ def plan(
     )
 
     def show() -> None:
-        _show(name, shape, machine, report)
+        show_line(first)
+        show_line("")
+        _show(name, shape, machine, report, measured)
         if settings.placement.learners == "cluster":
             show_line("learners run on a host of the cluster: run `assay plan` there")
 
@@ -144,19 +160,68 @@ class _Report(NamedTuple):
         return ConfiguredPlan(method=one.recipe.method, fewest_learners=self.fewest_learners, **values)
 
 
-def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
+def evaluated(settings: Settings, steps: int | None = None) -> int:
+    """Returns the conversations of a cycle outside its training steps, with those of the recorded anchors; `steps`
+    defaults to the configured ones. Raises AssayError for an unreadable ledger."""
+    from appliance import planning
+    from appliance.models.export_model import recorded_aliases
+    from appliance.records.evaluations import ANCHOR
+
+    aliases = recorded_aliases(settings.data / "ledger.sqlite3")
+    anchors = {name.removeprefix(ANCHOR): model for name, model in aliases.items() if name.startswith(ANCHOR)}
+    training = settings.recipe.training
+    recipe = settings.recipe.model_copy(update={"training": training.model_copy(update={"steps": steps})})
+    return planning.evaluated_items(recipe if steps else settings.recipe, anchors, aliases.get("champion"))
+
+
+def recommended(settings: Settings, shape: Shape, machine: Hardware) -> Recommendation | None:
+    """Returns the settings that fit best, with the configured learners and engines. Raises as `layout_of`."""
+    from appliance import planning
+    from appliance.planning.recommend import STEPS
+
+    items = evaluated(settings, STEPS[0])  # not the configured ones, so that the same settings are recommended again
+    return planning.recommend(shape, machine, settings.recipe.training, layout_of(settings, machine), items)
+
+
+def _usable(settings: Settings, model: str) -> str:
+    """Returns the name or folder by which `assay model use` finds the planned model; empty for one from training, and
+    if the configuration was written for it."""
+    from appliance.agent.budget import AgentBudget
+    from appliance.models.export_model import recorded_alias
+    from appliance.models.local_models import BASES, find_base
+
+    if not model:
+        path = settings.model.path
+        written = settings.recipe.agent.max_tokens != AgentBudget().max_tokens
+        if path is None or written or recorded_alias(settings.data / "ledger.sqlite3", "champion"):
+            return ""
+        return path.name if path.parent == settings.data / BASES else str(path)
+    return model if find_base(model, settings.data) or "/" in model else ""
+
+
+def _first(report: _Report, best: Recommendation | None, usable: str) -> str:
+    """Returns the line that tells what to type."""
+    if best is None and not report.configured.fits:
+        return _advice(report)
+    if report.configured.fits and not usable:
+        return "it fits as configured: run `assay doctor`, then `assay serve`"
+    if best is None or not usable:
+        return _advice(report)
+    way = f"{best.values['recipe.training.method']} in {best.values['recipe.training.precision']}"
+    tokens, steps = best.values["recipe.agent.max_tokens"], best.values["recipe.training.steps"]
+    return f"run `assay model use {usable}`: {way}, {tokens} tokens, {steps} steps, {_length(best.plan.hours)} a night"
+
+
+def _report(settings: Settings, shape: Shape, machine: Hardware, items: int = 0) -> _Report:
     from appliance import planning
 
     recipe, agent = settings.recipe.training, settings.recipe.agent
-    evaluation = settings.recipe.evaluation
-    items = 4 * evaluation.sealed_items + evaluation.unsolvable_items
-    items += recipe.watch_items * (2 + recipe.steps // recipe.watch_every)
     layout = layout_of(settings, machine)
     sizes: dict[str, Any] = {"max_tokens": agent.max_tokens, "rows": agent.concurrent, "layout": layout}
     configured = planning.plan(shape, machine, recipe, **sizes, extra_tokens=items * agent.max_tokens)
-    advised = replace(machine, memory=int(ADVISED * machine.memory))
+    advised = planning.advised(machine)
     rows = []
-    for way in planning.ways(recipe, gpu=bool(machine.gpus)):
+    for way in planning.ways(recipe, machine):
         # The smallest pass that can be: one conversation.
         least = planning.with_pass(way, agent.max_tokens)
         best = planning.largest_pass(shape, advised, least, agent.max_tokens, agent.concurrent, layout)
@@ -181,7 +246,8 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
             )
         )
     fewest = planning.fewest_learners(shape, machine, recipe, **sizes)
-    return _Report(configured, fewest, rows, _share(machine, configured, _refusal(settings, shape, machine)))
+    share = _share(machine, configured, _refusal(settings, shape, machine))
+    return _Report(configured, fewest, rows, share)
 
 
 def _refusal(settings: Settings, shape: Shape, machine: Hardware) -> str:
@@ -247,7 +313,7 @@ def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
     return model, shape_in(folder)
 
 
-def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
+def _show(name: str, shape: Shape, machine: Hardware, report: _Report, measured: MeasuredNight | None) -> None:
     gpus = ", ".join(f"{one.name} {one.total / GIB:.0f} GiB ({one.free / GIB:.0f} free)" for one in machine.gpus)
     one = report.configured
     show_fields(
@@ -258,6 +324,7 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
             ("largest parts", _parts(one)),
             *([("shared memory", _handed(one, machine.shared))] if one.handed else []),
             ("share", report.share),
+            ("a night", _night(measured)),
         ]
     )
     show_line("")
@@ -282,10 +349,14 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
     show_line("context: maximum tokens; a pass: tokens per training pass; at once: concurrent rollouts")
     if machine.gpus:
         show_line(_assumed(one.layout, len(machine.gpus)))
-    if not one.fits:
-        if report.fewest_learners > 1:
-            show_line(f"as configured it fits with model.learners = {report.fewest_learners}")
-        show_line(_advice(report))
+    if not one.fits and report.fewest_learners > 1:
+        show_line(f"as configured it fits with model.learners = {report.fewest_learners}")
+
+
+def _night(measured: MeasuredNight | None) -> str:
+    if measured is None:
+        return "not measured: hours are computed, with every conversation at its longest"
+    return f"{_length(measured.hours)}, from {counted(measured.steps, 'step')} of {measured.cycle} with this recipe"
 
 
 def _length(hours: float) -> str:

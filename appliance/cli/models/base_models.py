@@ -60,6 +60,8 @@ class ExportedModel(FrozenModel):
     """Largest difference of log-probabilities between merged and unmerged, in nats."""
     tensors: int | None
     """Tensors in a GGUF file."""
+    template: str
+    """Reason that the chat template does not write the trained format exactly; empty if it does."""
 
 
 @prints
@@ -118,7 +120,7 @@ def _show_imported(made: ImportedModel) -> None:
             ("licence", str(Path(made.folder) / made.license)),
             *(("left out", one) for one in made.dropped),
             ("what fits", f"assay plan {made.name}"),
-            ("to train it", f"set model.path to {made.folder}"),
+            ("to train it", f"assay model use {made.name}"),
         ]
     )
 
@@ -163,10 +165,13 @@ def export_model(
         merged=done.merged,
         difference=done.difference,
         tensors=tensors,
+        template=done.template,
     )
     lines = [f"wrote model {short(done.digest)} to {target}"]
     if tensors is not None:
         lines.append(f"{tensors} tensors, verified against the model")
+    if done.template:
+        lines.append(f"chat template: {done.template}")
     if done.merged:
         lines.append(f"merged in float32; log-probabilities differ by at most {done.difference:.1e} nats")
     return Output(exported, lines)

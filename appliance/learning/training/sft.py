@@ -161,7 +161,7 @@ class SftTrainer(UpdatingLearner):
         self._optimizer.zero_grad(set_to_none=True)
         found = 0.0
         with self._seeded("warm start"):
-            for part, counts in self._ranks.share(self._passes(batch)):
+            for part, counts in self._shared(self._passes(batch)):
                 ids = padded([one.ids for one in part]).to(self._device)
                 mask = padded([one.mask for one in part], False).to(self._device)
                 loss = -self._score(ids, mask, 1.0).logprobs.sum() / tokens

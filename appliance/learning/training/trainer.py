@@ -171,7 +171,7 @@ class Trainer(UpdatingLearner):
         found = dict.fromkeys((*MEANS, "kl"), 0.0)
         ends = {"low": -math.inf, "high": -math.inf}
         self._optimizer.zero_grad(set_to_none=True)
-        for micro, counts in self._ranks.share(self._passes(minibatch)):
+        for micro, counts in self._shared(self._passes(minibatch)):
             batch = collate(micro).to(self._device)
             mask, sampled, advantages = batch.mask[:, 1:], batch.logprobs[:, 1:], batch.advantages[:, 1:]
             scores = self._score(batch.ids, batch.mask, self.recipe.temperature)

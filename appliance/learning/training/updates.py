@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -104,6 +104,15 @@ class UpdatingLearner(Learner):
         self._score: Callable[..., Scores] = scorer if ranks.alone else partial(scored, split(model, scorer))
         super().__init__(model, recipe, seed, make_optimizer(model, way, **optimizer), companions, ranks)
         self._way = way
+        self.on_pass: Callable[[int, int], None] | None = None
+        """Called after each forward pass of an update, with its number and their count."""
+
+    def _shared(self, passes: Sequence[Sequence[B]]) -> Iterator[tuple[Sequence[B], bool]]:
+        """Yields this rank's forward passes of an update, as `Ranks.share`, and calls `on_pass` after each."""
+        for number, one in enumerate(self._ranks.share(passes), 1):
+            yield one
+            if self.on_pass is not None:
+                self.on_pass(number, len(passes))
 
     def require_finite(self, ids: Sequence[int]) -> None:
         """Raises NotFiniteError if a trained weight, or a score of these tokens, is not finite."""

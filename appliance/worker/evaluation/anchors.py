@@ -15,8 +15,7 @@ from appliance.curriculum.own_files import names_in
 from appliance.curriculum.own_tasksets import catalog_in, read_own
 from appliance.learning.errors import LearningError
 from appliance.ledger.ledger import Ledger
-from appliance.promotion.anchors import ANCHOR
-from appliance.records.evaluations import ANCHOR_RUN, ModelResults
+from appliance.records.evaluations import ANCHOR, ANCHOR_RUN, ModelResults
 from appliance.worker.evaluation.evaluate import EvalRun, evaluate
 from appliance.worker.setup.context import WorkContext
 from appliance.worker.setup.cycle_setup import CycleSetup, unusable

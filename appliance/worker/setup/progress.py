@@ -22,8 +22,8 @@ from curriculum.contract.task import Task
 from curriculum.separation.index import SeparationIndex, text_of
 from curriculum.separation.rules import Door, Match
 
-QUIET_SECONDS = 30.0
-"""Time without an event after which a cycle reports progress within a step; doubled until the next other event."""
+QUIET_SECONDS, MOST_QUIET = 30.0, 60.0
+"""Time without an event after which a cycle reports progress within a step, at first and then until another event."""
 
 
 class CycleProgress:
@@ -62,10 +62,10 @@ class CycleProgress:
             self.say(kind, text)
 
     def still(self, text: str) -> None:
-        """Writes an event of progress within a step, if nothing was written for a while; ever more rarely."""
-        if self._clock() - self._said_at >= (quiet := self._quiet):
+        """Writes an event of progress within a step, if nothing was written for a while."""
+        if self._clock() - self._said_at >= self._quiet:
             self.say("progress", text)
-            self._quiet = 2 * quiet
+            self._quiet = MOST_QUIET
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
+from appliance.agent.conversation import Conversation
 from appliance.curriculum.kept_files import KeptLesson, keep_lessons
 from appliance.inference.adapters import push_model
 from appliance.inference.engine import ModelFiles, NoProbabilitiesError
@@ -24,7 +25,6 @@ from appliance.learning.training.sft import NEW, Encoded, SftTrainer, encode
 from appliance.learning.training.updates import halving, open_for
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
-from appliance.rendering.tools import tools_of
 from appliance.seedling.model import new_seedling, save_model_folder
 from appliance.seedling.tokenizer import train_tokenizer
 from appliance.worker.evaluation.evaluate import validate
@@ -95,13 +95,17 @@ class SftRun:
         encoded = [
             encode(
                 renderer,
-                renderer.prompt(one.task.messages, tools_of(one.task)),
+                Conversation.begin(renderer, one.task).ids,
                 list(zip(one.calls, one.results, strict=True)),
                 one.last,
             )
             for one in lessons
         ]
         learner = self._learner(source, encoded)
+        if isinstance(learner, SftTrainer):
+            learner.on_pass = lambda done, passes: self._progress.still(
+                f"step {learner.step + 1}: {done} of {passes} passes"
+            )
         notes = self._progress.resume(self._checkpoints, learner.restore)
         longer = sum(len(one.ids) > recipe.agent.max_tokens for one in encoded)
         if not notes and self._source is not None:

@@ -55,7 +55,7 @@ def settings(folder: Path, **flags: object) -> Settings:
 def test_the_doctor_looks_at_the_configured_model(tmp_path: Path) -> None:
     assert doctor.model(settings(tmp_path)).grade is CheckGrade.OK
     (tmp_path / "data" / "bases" / "mine").mkdir(parents=True)
-    assert f"set model.path to {tmp_path / 'data' / 'bases' / 'mine'}" in doctor.model(settings(tmp_path)).advice
+    assert "registered: mine; run `assay model use mine`" in doctor.model(settings(tmp_path)).advice
     folder = sound(tmp_path / "model")
     found = doctor.model(settings(tmp_path, **{"model.path": folder}))
     assert (found.grade, found.figure) == (CheckGrade.OK, f"0.7 million parameters, 512 tokens, in {folder}")

@@ -85,6 +85,17 @@ def test_it_learns_what_is_shown() -> None:
     assert start.run_steps(10)["steps"] == 0
 
 
+def test_every_pass_of_a_slow_step_can_be_reported() -> None:
+    way = LEAST.model_copy(update={"micro_batch_tokens": 16})
+    slow = SftTrainer(tiny_model(), demonstrations(100), RECIPE, 3, max_tokens=20, way=way)
+    passes: list[tuple[int, int]] = []
+    slow.on_pass = lambda done, count: passes.append((done, count))
+    slow.run_steps(2)
+    one, other = passes[0][1], passes[-1][1]
+    assert passes == [(at, one) for at in range(1, one + 1)] + [(at, other) for at in range(1, other + 1)]
+    assert one > 1
+
+
 def test_masked_tokens_do_not_move_the_weights() -> None:
     """A wrong token after the trained ones changes nothing; it is seen by none of them and trained on by none."""
     results = []

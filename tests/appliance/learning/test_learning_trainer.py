@@ -48,6 +48,15 @@ def on_policy(step: Step, model: nn.Module, recipe: TrainingRecipe) -> Step:
     return [with_model_logprobs(one, model, recipe.temperature) for one in step[0]], step[1]
 
 
+def test_every_pass_of_a_step_can_be_reported() -> None:
+    trainer = Trainer(tiny_model(), RECIPE.model_copy(update={"minibatches": 1, "micro_batch": 2}), 1, max_tokens=64)
+    passes: list[tuple[int, int]] = []
+    trainer.on_pass = lambda done, count: passes.append((done, count))
+    trainer.train_step(0, *records(0))
+    assert len(passes) > 1
+    assert passes == [(at, len(passes)) for at in range(1, len(passes) + 1)]
+
+
 def test_on_the_first_pass_the_ratio_is_1_nothing_is_clipped_and_the_mismatch_is_0() -> None:
     recipe = RECIPE.model_copy(update={"minibatches": 1, "temperature": 0.8})
     model = tiny_model(layers=2)

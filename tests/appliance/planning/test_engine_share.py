@@ -111,7 +111,7 @@ def test_a_plan_says_what_engines_need_and_what_vllm_is_given() -> None:
 def test_each_way_of_training_is_planned_with_what_it_leaves_itself() -> None:
     report = _report(settings(), SMALL, WORKSTATION)
     assert (report.configured.fits, "but vLLM needs at least" in report.share) == (False, True)
-    for row, way in zip(report.rows, planning.ways(Recipe().training, gpu=True), strict=True):
+    for row, way in zip(report.rows, planning.ways(Recipe().training, WORKSTATION), strict=True):
         taken = way.model_copy(update={"micro_batch_tokens": row.micro_batch_tokens})
         share = share_of(settings(), SMALL, [Way(taken, Recipe().agent.max_tokens)])
         assert (row.fits, row.engine_share) == (True, pytest.approx(share))

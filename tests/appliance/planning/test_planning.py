@@ -227,7 +227,7 @@ def test_the_advice_is_a_way_that_fits_where_one_conversation_is_the_largest_pas
     settings = Settings(data=Path("unused"))
     tokens, rows = settings.recipe.agent.max_tokens, settings.recipe.agent.concurrent
     assert tokens & (tokens - 1), "between two powers of two"
-    least = with_pass(next(ways(settings.recipe.training, gpu=False)), tokens)
+    least = with_pass(next(ways(settings.recipe.training, Hardware(memory=0, cores=1))), tokens)
     taken = plan(EMBEDDED, LAPTOP, least, max_tokens=tokens, rows=rows).needed
     machine = Hardware(memory=taken, cores=2)
     assert largest_pass(EMBEDDED, machine, least, tokens, rows) == tokens

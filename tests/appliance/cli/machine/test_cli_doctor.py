@@ -309,7 +309,7 @@ def test_the_command_exits_5_where_model_code_cannot_be_run_safely(tmp_path: Pat
 def test_every_check_of_the_doctor_names_a_page_that_exists() -> None:
     sources = [
         ROOT / "appliance" / "cli" / "machine" / f"{name}.py"
-        for name in ("doctor", "doctor_cluster", "doctor_gpus", "doctor_isolation")
+        for name in ("doctor", "doctor_cluster", "doctor_gpus", "doctor_isolation", "doctor_model")
     ]
     calls = re.compile(r"""\b(?:ok|warning|failed|undecided|_packages)\(\s*(?:"([a-z \[\]-]+)"|(name))""")
     names = {found[1] for path in sources for found in calls.finditer(path.read_text()) if found[1]}

@@ -51,6 +51,7 @@ ELSEWHERE = {
     "jobs/test_bundle_commands.py": "bundle pack, bundle unpack",
     "jobs/bundle_kit.py": "verify",
     "cli/models/test_cli_base_models.py": "model import, plan",
+    "cli/models/test_cli_model_use.py": "model use",
     "cli/check/test_cli_check_answer.py": "check answer",
     "cli/check/test_cli_check_kinds.py": "check code, check checklist, check selftest",
     "cli/sandbox/test_cli_cluster.py": "cluster status",

@@ -78,9 +78,10 @@ class _Api(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.asked.append(body)
-        expected = self.answers[body["messages"][0]["content"]]
+        question = body["messages"][0]["content"].partition("\nEnd with the answer in one")[0]
+        expected = self.answers[question]
         last = body["messages"][-1]
-        if status := self.refused.get((body["messages"][0]["content"], last["role"])):
+        if status := self.refused.get((question, last["role"])):
             return self._write(status, {"error": {"message": "The maximum context length is 64 tokens."}})
         said: dict[str, Any] = {"role": "assistant", "content": None}
         if last["role"] == "user":

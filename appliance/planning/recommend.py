@@ -1,0 +1,100 @@
+"""Recommended settings for a model on a machine, from the plans that fit. Arithmetic only.
+
+Rates and group sizes are those of published runs. Small models take ten times the rate of large ones, an adapter takes
+ten times the rate of all weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.planning.plans import Plan, plan
+from appliance.planning.search import largest_group, largest_pass, ways, with_pass
+from appliance.planning.shapes import ONE, Hardware, Layout, Shape
+
+ADVISED = 0.9
+"""Share of the main memory that recommended settings use: the figures are estimates, and other programs need some."""
+CONTEXTS = {"cpu": (1024, 512, 256), "gpu": (16_384, 8192, 4096, 2048, 1024)}
+"""Conversation lengths to choose from, in tokens: a CPU needs minutes for a step of long ones."""
+ENOUGH = {"cpu": 512, "gpu": 8192}
+"""Conversation length from which training all weights is preferred to an adapter with longer conversations."""
+ROWS = {"cpu": 32, "gpu": 64}
+"""Most concurrent rollouts."""
+FEWEST_ROWS = (8, 1)
+"""Concurrent rollouts for which conversations are shortened; fewer only if not even the shortest fit."""
+MOST_PASS = 16_384
+RATES = {"full": (1e-6, 1e-5), "lora": (1e-5, 1e-4)}
+"""Learning rates by method: of large models, and of `SMALL` ones."""
+SMALL, LARGE = 1_000_000_000, 14_000_000_000
+"""Parameters below which rates are higher, and above which groups are smaller."""
+NIGHT_HOURS = 8.0
+STEPS = (5, 60)
+"""Fewest and most steps of a night."""
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """Settings that fit, by dotted key, and their plan."""
+
+    values: Mapping[str, Any]
+    plan: Plan
+
+
+def advised(machine: Hardware) -> Hardware:
+    """Returns the machine with the memory that recommended settings use."""
+    return replace(machine, memory=int(ADVISED * machine.memory))
+
+
+def recommend(
+    shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layout = ONE, items: int = 0
+) -> Recommendation | None:
+    """Returns settings of `[recipe]` for training the model on the machine; None if no way of training fits. `recipe`
+    has the configured settings beside, and `items` is the number of evaluated conversations."""
+    device = "gpu" if machine.gpus else "cpu"
+    room = advised(machine)
+    lengths = [tokens for tokens in CONTEXTS[device] if not shape.positions or tokens <= shape.positions]
+    lengths = lengths or [shape.positions]
+
+    def longest(way: TrainingRecipe, rows: int) -> int:
+        plans = (plan(shape, room, with_pass(way, one), max_tokens=one, rows=rows, layout=layout) for one in lengths)
+        return next((one.max_tokens for one in plans if one.fits), 0)
+
+    context, way = 0, recipe
+    for rows in FEWEST_ROWS:
+        best: dict[str, tuple[int, TrainingRecipe]] = {}
+        # Recomputing activations costs a third more time: only where conversations become longer.
+        for tried in sorted(ways(recipe, machine), key=lambda way: way.gradient_checkpointing):
+            if (tokens := longest(tried, rows)) > best.get(tried.method, (-1, tried))[0]:
+                best[tried.method] = tokens, tried
+        full, adapter = best["full"], best["lora"]
+        context, way = full if full[0] >= min(ENOUGH[device], adapter[0] or 1) else adapter
+        if context:
+            break
+    if not context:
+        return None
+    # Rounded, so that a little more or less free memory gives the same settings.
+    rows = min(ROWS[device], largest_group(shape, room, with_pass(way, context), context, layout))
+    rows -= rows % 4 if rows > 4 else 0
+    micro = min(MOST_PASS, largest_pass(shape, room, way, context, rows, layout))
+    micro = max(context, micro - micro % 1024)
+    group, keep = (12, 6) if shape.parameters > LARGE else (16, 8)
+    rate = RATES[way.method][shape.parameters < SMALL]
+    changes = {"tasks_per_step": 8, "rollouts_per_task": group, "keep": keep, "learning_rate": rate}
+    way = with_pass(way, micro).model_copy(update=changes)
+
+    def planned(steps: int) -> Plan:
+        night = way.model_copy(update={"steps": steps})
+        return plan(shape, room, night, max_tokens=context, rows=rows, extra_tokens=items * context, layout=layout)
+
+    none, one = planned(0).hours, planned(1).hours
+    steps = max(STEPS[0], min(STEPS[1], int((NIGHT_HOURS - none) / (one - none)) if one > none else STEPS[1]))
+    keys = ("method", "precision", "gradient_checkpointing", "packing", "micro_batch_tokens", *changes)
+    values: dict[str, Any] = {f"recipe.training.{key}": getattr(way, key) for key in keys}
+    values["recipe.training.steps"] = steps
+    values["recipe.agent.max_tokens"] = context
+    values["recipe.agent.max_result_chars"] = min(4000, context)
+    values["recipe.agent.concurrent"] = rows
+    return Recommendation(values, planned(steps))
