@@ -48,6 +48,8 @@ def ls(
     """List the checkpoints, newest first, with the decision about each, and the registered base models.
 
     Base models are listed without the daemon, too.
+
+    Example: assay model ls --bases
     """
     registered = _registered(data_folder())
     if bases:

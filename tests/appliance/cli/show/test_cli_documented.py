@@ -40,6 +40,7 @@ ELSEWHERE = {
     "train": "appliance/cli/training/test_cli_train.py",
     "plan": "appliance/cli/models/test_cli_base_models.py",
     "model import": "appliance/cli/models/test_cli_base_models.py",
+    "model use": "appliance/cli/models/test_cli_model_use.py",
     "selftest gpu": "appliance/worker/gpu/test_gpu_selftest.py",
     "curriculum try": "appliance/cli/curriculum/test_cli_curriculum_try.py",
     "curriculum add": "appliance/daemon/service/test_daemon_own_work.py",
