@@ -122,7 +122,8 @@ def entropies(turn: Turn) -> Sequence[float]:
 def until(turn: Turn, token: int) -> Turn:
     """Returns the part of a sampled turn before that token."""
     spans = (span.model_copy(update={"end": min(span.end, token)}) for span in turn.weights if span.start < token)
-    return replace(turn, ids=turn.ids[:token], logprobs=turn.logprobs[:token], weights=tuple(spans))
+    routes = turn.routes[: token * (len(turn.routes) // len(turn.ids))] if turn.ids else b""
+    return replace(turn, ids=turn.ids[:token], logprobs=turn.logprobs[:token], weights=tuple(spans), routes=routes)
 
 
 def joined(begun: Turn | None, turn: Turn) -> Turn:
@@ -131,9 +132,8 @@ def joined(begun: Turn | None, turn: Turn) -> Turn:
         return turn
     offset = len(begun.ids)
     moved = (WeightSpan(version=one.version, start=one.start + offset, end=one.end + offset) for one in turn.weights)
-    return replace(
-        turn, ids=begun.ids + turn.ids, logprobs=begun.logprobs + turn.logprobs, weights=(*begun.weights, *moved)
-    )
+    ids, logprobs = begun.ids + turn.ids, begun.logprobs + turn.logprobs
+    return Turn(turn.request, ids, logprobs, turn.ended, (*begun.weights, *moved), *turn.routes_after(begun))
 
 
 def has_come_some_way(nodes: Sequence[Message]) -> bool:

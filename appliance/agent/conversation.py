@@ -47,6 +47,11 @@ class Conversation:
         """Appends a sampled turn to the conversation, and parses it: a tool call, a malformed call, or a last turn's
         text. A turn that was cut off gives an empty text."""
         before = self.ids
+        given = self.nodes[-1]
+        if turn.routes and not (given.sampled or given.routes):
+            rows = len(given.ids) - (given.parent is None)  # no pass chose experts before the first token
+            read = turn.read[-rows * (len(turn.routes) // len(turn.ids)) :] if rows else b""
+            self.nodes[-1] = given.model_copy(update={"routes": read})
         self._add(
             Message(
                 parent=len(self.nodes) - 1,
@@ -55,6 +60,7 @@ class Conversation:
                 sampled=True,
                 logprobs=turn.logprobs,
                 weights=turn.weights,
+                routes=turn.routes,
             )
         )
         self.messages = (*self.messages, OwnTurn(turn.ids, before))

@@ -50,22 +50,30 @@ class Replay:
     def __init__(self, part: PartialRollout) -> None:
         self.part = part
         self._nodes: deque[Message] = deque(part.nodes)
+        self._read = b""
+        """Routes of the last forced message."""
 
     def diverges(self, node: Message) -> bool:
         """Takes the replay's next forced message; True if it differs from `node`. False after the last one."""
-        return bool(self._nodes) and self._nodes.popleft().ids != node.ids
+        if not self._nodes:
+            return False
+        recorded = self._nodes.popleft()
+        self._read = recorded.routes
+        return recorded.ids != node.ids
 
     def turn(self, number: int) -> Turn | None:
         """Takes the replay's next completely sampled turn, or None."""
         if not self._nodes:
             return None
         node = self._nodes.popleft()
-        return Turn(number, node.ids, node.logprobs, "stop", node.weights)
+        return Turn(number, node.ids, node.logprobs, "stop", node.weights, node.routes, self._read)
 
     def begun(self, number: int) -> Turn | None:
         """Returns the sampled part of the turn in which the replayed rollout was interrupted, if any."""
         node = self.part.begun
-        return None if node is None else Turn(number, node.ids, node.logprobs, "withdrawn", node.weights)
+        if node is None:
+            return None
+        return Turn(number, node.ids, node.logprobs, "withdrawn", node.weights, node.routes)
 
 
 def can_repeat(part: PartialRollout) -> bool:

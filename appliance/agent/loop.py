@@ -195,6 +195,7 @@ class Agent:
             sampled=True,
             logprobs=turn.logprobs,
             weights=turn.weights,
+            routes=turn.routes,
         )
         return PartialRollout(
             id=made.id,

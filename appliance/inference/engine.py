@@ -96,6 +96,21 @@ class Turn:
     request during the turn."""
     weights: tuple[WeightSpan, ...] = ()
     """Weight version of each part of `ids`: spans in order, without gaps."""
+    routes: bytes = b""
+    """Experts that a mixture chose, layer by layer, in the pass that drew each id; empty if unknown. A number takes
+    one byte, or two (little-endian) where a layer has over 256 experts."""
+    read: bytes = b""
+    """The same for tokens before: at least those given since the last turn, without a conversation's first."""
+
+    def routes_after(self, part: Turn) -> tuple[bytes, bytes]:
+        """Returns `routes` and `read` of the turn that begins with `part` and continues with this one; empty unless
+        both are known."""
+        if not self.ids:
+            return part.routes, part.read
+        each = len(self.routes) // len(self.ids)
+        if not each or len(part.routes) != each * len(part.ids):
+            return b"", b""
+        return part.routes + self.routes, part.read or self.read[: -len(part.routes)]
 
 
 @dataclass(frozen=True)

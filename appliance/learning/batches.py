@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from appliance.inference.torch.decoder import padded
+from appliance.inference.torch.routing import Routers
 from appliance.learning.errors import LearningError
 from appliance.records.rollouts import Message, Rollout
 from appliance.records.training import Group, Judged, SharedPrefix
@@ -34,6 +35,8 @@ class Sample:
     """Advantage per token; 0 where the mask is off."""
     share: float = 1.0
     """Share of the rollout's trained tokens in this sample."""
+    routes: bytes = b""
+    """Experts that a mixture chose for each token but the last, as `Turn.routes`; empty unless known for all."""
 
     def __post_init__(self) -> None:
         lengths = (len(self.ids), len(self.mask), len(self.logprobs), len(self.advantages))
@@ -100,7 +103,22 @@ def _sample(
         before = 0.0 if prefix is None or not node.sampled else prefix.advantage
         advantages += [advantage if its else before for its in own]
     end = max((i + 1 for i, trains in enumerate(mask) if trains), default=0)
-    return Sample(rollout.id, tuple(ids[:end]), tuple(mask[:end]), tuple(logprobs[:end]), tuple(advantages[:end]))
+    parts = (tuple(ids[:end]), tuple(mask[:end]), tuple(logprobs[:end]), tuple(advantages[:end]))
+    return Sample(rollout.id, *parts, routes=_routes(nodes, end))
+
+
+def _routes(nodes: Sequence[Message], end: int) -> bytes:
+    """Returns the routes of a sample's first `end` tokens but the last; empty if a message before lacks some."""
+    sampled = next((node for node in nodes if node.sampled and node.ids), None)
+    each = 0 if sampled is None else len(sampled.routes) // len(sampled.ids)
+    routes, tokens = b"", -1
+    for node in nodes:
+        if tokens + 1 >= end or not each:
+            break
+        routes, tokens = routes + node.routes, tokens + len(node.ids)
+        if len(routes) != tokens * each:
+            return b""
+    return routes[: (end - 1) * each] if each else b""
 
 
 def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
@@ -142,3 +160,27 @@ def collate(chosen: Sequence[Sample]) -> Batch:
         advantages=padded([one.advantages for one in chosen], 0.0),
         shares=torch.tensor([[one.share] for one in chosen]),
     )
+
+
+def collate_routes(chosen: Sequence[Sample], routers: Routers) -> Tensor:
+    """Stacks samples' routes as [B, T-1, layers, experts chosen], in int16; -1 for padding and for a sample without.
+    Raises LearningError for routes of another model."""
+    shape = (routers.layers, routers.chosen)
+    routes = torch.full((len(chosen), max(len(one.ids) for one in chosen) - 1, *shape), -1, dtype=torch.int16)
+    for place, one in enumerate(chosen):
+        if not one.routes:
+            continue
+        rows = len(one.ids) - 1
+        fault = f"{len(one.routes)} bytes for {rows} tokens, {shape[0]} layers and {shape[1]} experts"
+        if len(one.routes) == rows * shape[0] * shape[1] * routers.dtype.itemsize:
+            read = torch.frombuffer(bytearray(one.routes), dtype=routers.dtype).view(rows, *shape).short()
+            order = read.sort(-1).values
+            sound = 0 <= int(order.min()) <= int(order.max()) < routers.experts
+            fault = "" if sound and bool((order.diff() > 0).all()) else "an expert is unknown, or chosen twice"
+            routes[place, :rows] = read
+        if fault:
+            raise LearningError(
+                f"the routes of {one.rollout} do not fit the model: {fault}",
+                hint="train on rollouts that this model sampled",
+            )
+    return routes

@@ -82,10 +82,8 @@ class Scorer:
     def _packed(self, ids: Tensor, wanted: Tensor) -> Tensor:
         """Returns the hidden states before all wanted tokens, from rows packed without padding. Leaves out the tokens
         after each row's last wanted one, which affect nothing."""
-        places = torch.arange(1, wanted.shape[1] + 1, device=wanted.device)
-        lengths = (wanted * places).amax(1)
-        real = places <= lengths[:, None]
-        hidden = hidden_states(self._model, ids[:, :-1][real], [length for length in lengths.tolist() if length])
+        real = read_tokens(wanted)
+        hidden = hidden_states(self._model, ids[:, :-1][real], [length for length in real.sum(1).tolist() if length])
         return hidden[wanted[real]]
 
     def look(self) -> None:
@@ -103,6 +101,12 @@ class Scorer:
                 f"{type(self._model).__name__} has an unsupported output layer",
                 hint="set training.packing to false and training.precision to float32",
             )
+
+
+def read_tokens(wanted: Tensor) -> Tensor:
+    """Returns the mask [B, T-1] of the tokens that packed rows read: those up to each row's last wanted one."""
+    places = torch.arange(1, wanted.shape[1] + 1, device=wanted.device)
+    return places <= (wanted * places).amax(1, keepdim=True)
 
 
 def _scattered(chosen: Tensor, entropy: Tensor, wanted: Tensor) -> Scores:

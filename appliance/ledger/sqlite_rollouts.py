@@ -104,7 +104,7 @@ _WITH_TOKENS = """
 _EMPTIED = """
     json_set(payload, '$.rollout.nodes', (
         SELECT json_group_array(json(emptied)) FROM (
-            SELECT json_remove(json_replace(value, '$.ids', json('[]')), '$.logprobs', '$.call.code',
+            SELECT json_remove(json_replace(value, '$.ids', json('[]')), '$.logprobs', '$.routes', '$.call.code',
                                '$.call.arguments', '$.call.output', '$.call.error') AS emptied
             FROM json_each(payload, '$.rollout.nodes') ORDER BY key
         )

@@ -27,7 +27,7 @@ from appliance.inference.memory import memory_limit
 from appliance.inference.vllm.placement import VllmSettings, count_gpus, require_environment
 from appliance.learning.checkpoints import WEIGHT_FILE
 from appliance.learning.errors import LearningError
-from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import WITHOUT_ROUTES, TrainingRecipe
 from appliance.placement.settings import PlacementSettings, require_engines, require_learners
 from appliance.planning import ONE, Hardware, Layout, Shape, learner_parts, least
 from appliance.planning.hardware import find_gpus, gpu_layout, shown
@@ -45,6 +45,8 @@ MERGED = "merge it into its base, for example with `merge_and_unload` of peft, a
 GIB = 1 << 30
 MOST_JSON = 64 << 20
 """Maximum bytes of a JSON file read here; an index of a thousand shards has a tenth."""
+REPLAYED = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe")
+"""Families of mixtures, as `model_type`, whose choices of experts are recorded and replayed."""
 _INDEX = "model.safetensors.index.json"
 _NUMBERED = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
 _EMBEDDING = re.compile(r"(^|\.)(embed_tokens|wte|embed_in|word_embeddings|tok_embeddings)\.weight$")
@@ -72,6 +74,8 @@ class ModelFacts:
     """Conversation format, and the way it was determined."""
     omits: str
     """Text that the model's own chat template writes before a conversation, but this format does not."""
+    routed: str = ""
+    """Family of a mixture whose learner must choose its sampler's experts; empty otherwise."""
 
 
 class ConfiguredModel:
@@ -179,13 +183,26 @@ class ConfiguredModel:
                     hint="Assay downloads nothing: fetch the model with `hf download NAME --local-dir FOLDER`, and "
                     "set model.path to that folder",
                 )
-            if self._placement.learners == "cluster":
-                return examine(folder, self._training, tokens)
-            return self._require_room(examine(folder, self._training, tokens))
+            facts = examine(folder, self._training, tokens)
+            if facts.routed:
+                self._require_routes(facts.routed)
+            return facts if self._placement.learners == "cluster" else self._require_room(facts)
         except ModelError as error:
             return error
         except OSError as error:
             return _unreadable(error)
+
+    def _require_routes(self, family: str) -> None:
+        """Raises ModelError unless the learner can replay the engine's choices of experts in a mixture of `family`."""
+        fault = ""
+        if family not in REPLAYED:
+            fault = f"choices of experts cannot be replayed in {family[:60]!r}"
+        elif self._engine != "torch" or self._placement.engines != "here":
+            elsewhere = " in the cluster" if self._engine == "torch" else ""
+            fault = f"the engine {self._engine}{elsewhere} does not report its choices of experts"
+        if fault:
+            way = WITHOUT_ROUTES if family not in REPLAYED else f'use model.engine = "torch" here, or {WITHOUT_ROUTES}'
+            raise ModelError(f"a mixture with all weights trained: {fault}, and the learner's would differ", hint=way)
 
     def _require_room(self, facts: ModelFacts) -> ModelFacts:
         """Returns the model's properties if this machine can train it as configured. Raises ModelError otherwise."""
@@ -266,7 +283,9 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
                 f"its tokenizer has {entries} entries, but {what} has {count}",
                 hint="copy tokenizer.json and the weights from the same model",
             )
-    return ModelFacts(shape.parameters, entries, needed, shape, str(tried["format"]), str(tried["omits"]))
+    routed = str(config.get("model_type")) if training.needs_routes(config, shapes) else ""
+    text = str(tried["format"]), str(tried["omits"])
+    return ModelFacts(shape.parameters, entries, needed, shape, *text, routed)
 
 
 def require_weights(folder: Path) -> None:

@@ -7,11 +7,12 @@ wherever it is shown.
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 from appliance.records.record import Record
 from runtime.sandbox import Tier, Usage
@@ -87,6 +88,18 @@ class WeightSpan(Record):
     """End index (exclusive) into the message's `ids`."""
 
 
+MOST_ROUTES = 1 << 27
+"""Maximum bytes of a message's routes: over 300,000 tokens of 48 layers with 8 chosen experts each."""
+
+
+def _decoded(value: object) -> object:
+    return b64decode(value, validate=True) if isinstance(value, str) else value
+
+
+def _encoded(routes: bytes) -> str:
+    return b64encode(routes).decode()
+
+
 class Message(Record):
     """Node of the message graph: tokens that the policy model sampled, or that were given to it."""
 
@@ -103,6 +116,11 @@ class Message(Record):
     """Weights that drew the tokens of a sampled node: spans in order, without gaps."""
     call: ToolCall | None = None
     """Tool call whose result these tokens show; tool nodes only."""
+    routes: Annotated[bytes, BeforeValidator(_decoded), PlainSerializer(_encoded, when_used="json")] = Field(
+        b"", max_length=MOST_ROUTES, exclude_if=lambda routes: not routes
+    )
+    """Experts that a mixture chose in the pass before each token (`Turn.routes`), without a sample's first token; in
+    base64 as JSON. Empty if unknown."""
 
 
 class RolloutEnd(StrEnum):

@@ -16,4 +16,5 @@ def joined(part: Turn | None, turn: Turn) -> Turn:
         if spans[-1].version == span.version:
             start = spans.pop().start
         spans.append(WeightSpan(version=span.version, start=start, end=end))
-    return Turn(turn.request, part.ids + turn.ids, part.logprobs + turn.logprobs, turn.ended, tuple(spans))
+    ids, logprobs = part.ids + turn.ids, part.logprobs + turn.logprobs
+    return Turn(turn.request, ids, logprobs, turn.ended, tuple(spans), *turn.routes_after(part))

@@ -21,11 +21,14 @@ class Prefilled:
     logits: Tensor
     keys: list[Tensor]
     values: list[Tensor]
+    routes: Tensor | None = None
+    """Experts that a mixture chose for each token, [N, S, layers * chosen] (`routing`)."""
 
     def one(self, row: int, tokens: int) -> Prefilled:
         """Returns the prefilled prompt of one row, of `tokens` tokens, without the dimension N."""
         keys, values = ([part[row, :, :tokens] for part in parts] for parts in (self.keys, self.values))
-        return Prefilled(self.logits[row], keys, values)
+        routes = None if self.routes is None else self.routes[row, :tokens]
+        return Prefilled(self.logits[row], keys, values, routes)
 
 
 def padded(rows: Sequence[Sequence[float]], fill: float = 0) -> Tensor:
@@ -38,6 +41,11 @@ class Decoder(Protocol):
     @property
     def vocabulary(self) -> int:
         """Size of the model's vocabulary: exclusive upper bound of token ids."""
+
+    @property
+    def routes(self) -> Tensor | None:
+        """Experts that a mixture chose for each token of the last `extend` or `advance`, `[tokens, layers * chosen]`;
+        None for other models."""
 
     def prefill(self, ids: Tensor, lengths: Tensor) -> Prefilled:
         """Runs the model on prompts `[N, S]`, padded on the right, of `lengths` `[N]`; returns their last logits, keys

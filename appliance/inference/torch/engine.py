@@ -324,6 +324,9 @@ class TorchEngine:
             self._cache.begin()
             ids = table.next_ids(self._cache.positions[:n]).to(self._placement.device)
             logits = decoder.advance(ids, self._cache)
+            if decoder.routes is not None:
+                for row in going.nonzero().flatten().tolist():
+                    table.route(row, int(self._cache.positions[row]), decoder.routes[row : row + 1])
             self._cache.commit(going)
         elif seated:
             logits = torch.zeros(n, decoder.vocabulary, device=self._placement.device)
@@ -379,6 +382,8 @@ class TorchEngine:
             prompt = self._prompts[request.prompt]
             self._prompts.move_to_end(request.prompt)
             self._cache.seat(row, prompt.keys, prompt.values)
+            if prompt.routes is not None:
+                table.route(row, 0, prompt.routes)
             seated[row] = prompt
         tokens = sum(map(len, self._prompts))
         while tokens > self._most(PROMPT_TOKENS_KEPT):

@@ -65,6 +65,8 @@ def can_fuse(model: Any) -> bool:
 class FusedDecoder:
     """Decoder on a copy of a transformers model's weights; later changes of the model have no effect."""
 
+    routes: None = None
+
     @torch.inference_mode()
     def __init__(self, model: Any, positions: int, placement: Placement | None = None) -> None:
         """Copies a transformers model's weights into a fused decoder. `positions` is the maximum tokens of a row.

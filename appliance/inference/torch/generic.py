@@ -20,6 +20,7 @@ from torch import Tensor
 from appliance.inference.torch.blocks import attend
 from appliance.inference.torch.decoder import Prefilled
 from appliance.inference.torch.low_rank import AdaptedLinear
+from appliance.inference.torch.routing import routers_of
 from appliance.inference.torch.slots import RowReading, SlotCache
 
 
@@ -28,6 +29,8 @@ class GenericDecoder:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self._routers = routers_of(model)
+        self.routes: Tensor | None = None
         known = inspect.signature(model.forward).parameters
         self._few = "logits_to_keep" in known
         self._cache = "cache" if "cache" in known else "past_key_values"
@@ -53,7 +56,8 @@ class GenericDecoder:
             **({"logits_to_keep": ends.to(ids.device)} if self._few else {}),
         )
         last: Tensor = out.logits[torch.arange(n), which if self._few else lengths - 1].float()
-        return Prefilled(last, [layer.keys for layer in cache.layers], [layer.values for layer in cache.layers])
+        routes = None if self.routes is None else self.routes.view(n, s, -1)
+        return Prefilled(last, [layer.keys for layer in cache.layers], [layer.values for layer in cache.layers], routes)
 
     def extend(self, ids: Tensor, reading: RowReading, *, every: bool = False) -> Tensor:
         from transformers import DynamicCache
@@ -94,7 +98,12 @@ class GenericDecoder:
         """Runs the model's forward pass in evaluation mode and returns its output. Dropout, which the trainer may have
         left on, would distort samples."""
         self._model.eval()
-        return self._model(**inputs)
+        if self._routers is None:
+            return self._model(**inputs)
+        with self._routers.recording() as taken:
+            out = self._model(**inputs)
+        self.routes = taken().cpu()
+        return out
 
     def advance(self, ids: Tensor, cache: SlotCache) -> Tensor:
         from transformers import DynamicCache
@@ -166,7 +175,7 @@ class _RowLayer(_CacheLayer):
 _attended: ContextVar[tuple[SlotCache, int]] = ContextVar("attended")
 """Layer whose keys and values the model received last, and attends to next."""
 BLOCKS = "assay_blocks"
-KNOWN = frozenset(("position_ids", "use_cache", "is_causal"))
+KNOWN = frozenset(("position_ids", "use_cache", "is_causal", "output_router_logits"))
 """Attention arguments that change nothing for one token per row."""
 
 

@@ -77,6 +77,8 @@ class LongReads:
         reading = cache.read(row)
         logits = decoder.extend(ids.to(cache.device), reading)
         reading.close()
+        if decoder.routes is not None:
+            table.route(row, start, decoder.routes)
         if start + len(ids) == int(table.used[row]):
             table.reading[row] = False
             found[row] = logits[0]
@@ -91,6 +93,7 @@ class LongReads:
             same = its is not None and other != row and its.prompt == request.prompt
             if same and tokens and int(self._cache.positions[other]) >= tokens:
                 self._cache.copy(other, row, tokens)
+                self._table.copy_routes(other, row, tokens)
                 return
 
     def _latest(self, but: int | None = None) -> int | None:

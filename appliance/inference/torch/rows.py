@@ -56,6 +56,12 @@ class RowTable:
         """Stop tokens `[rows, most]`; -1 pads shorter lists."""
         self._turn = torch.zeros(rows, dtype=torch.long)
         """Start of the current turn."""
+        self._routes: list[bytearray] = []
+        """Experts that a mixture chose for each token that it read, by row."""
+        self._route = 0
+        """Bytes of a token's experts."""
+        self._ended: list[int] = []
+        """Tokens of each row when its last turn ended."""
         self._cells = self._memory()
 
     def _memory(self) -> _Cells:
@@ -76,7 +82,9 @@ class RowTable:
         """Starts a request on an empty row of the table, or on the next one."""
         if row == len(self.requests):
             self.requests.append(None)
-        self.requests[row] = request
+            self._routes.append(bytearray())
+            self._ended.append(0)
+        self.requests[row], self._routes[row], self._ended[row] = request, bytearray(), 0
         more = len(request.stops) - self._stops.shape[1]
         if more > 0:
             self._stops = torch.nn.functional.pad(self._stops, (0, more), value=-1)
@@ -105,6 +113,17 @@ class RowTable:
         cells.ids[row, start:end] = ids
         cells.used[row] = cells.turn[row] = end
         cells.running[row] = True
+
+    def route(self, row: int, start: int, routes: Tensor) -> None:
+        """Stores the experts chosen for a row's tokens from `start`, `[tokens, layers * chosen]`, except where the row
+        was read before: those decided its draws."""
+        self._route = routes.shape[1] * routes.element_size()
+        known = self._routes[row]
+        known += routes.numpy().tobytes()[len(known) - start * self._route :]
+
+    def copy_routes(self, row: int, to: int, tokens: int) -> None:
+        """Copies the experts chosen for another row's first `tokens` tokens."""
+        self._routes[to][: tokens * self._route] = self._routes[row][: tokens * self._route]
 
     def ids(self, row: int, start: int, most: int) -> Tensor:
         """Returns at most `most` known tokens of a row from `start`."""
@@ -137,7 +156,9 @@ class RowTable:
         assert request is not None
         cells.running[row] = False
         last = int(cells.ids[row, cells.used[row] - 1])
-        return self._turn_of(row, version, "stop" if last in request.stops else "length")
+        turn = self._turn_of(row, version, "stop" if last in request.stops else "length")
+        self._ended[row] = int(cells.used[row])
+        return turn
 
     def cut_turn(self, row: int, version: str) -> Turn:
         """Returns the sampled part of the row's current turn; empty for a waiting row."""
@@ -152,7 +173,12 @@ class RowTable:
         turn = slice(int(cells.turn[row]), int(cells.used[row]))
         ids, logprobs = tuple(cells.ids[row, turn].tolist()), tuple(cells.logprobs[row, turn].tolist())
         spans = (WeightSpan(version=version, start=0, end=len(ids)),) if ids else ()
-        return Turn(request.id, ids, logprobs, ended, spans)
+        if not (ids and self._route):
+            return Turn(request.id, ids, logprobs, ended, spans)
+        # The experts chosen on reading a token decide the next one; the last one has not been read.
+        first, start, end = (max(0, at - 1) * self._route for at in (self._ended[row], turn.start, turn.stop))
+        known = self._routes[row]
+        return Turn(request.id, ids, logprobs, ended, spans, bytes(known[start:end]), bytes(known[first:start]))
 
     def room(self, row: int) -> int:
         """Returns the number of tokens left in the row's budget."""
@@ -169,8 +195,9 @@ class RowTable:
             marks[:n] = marks[index]
             marks[n:] = False
         self.requests = [self.requests[row] for row in rows]
+        self._routes, self._ended = [self._routes[row] for row in rows], [self._ended[row] for row in rows]
 
     def clear(self) -> None:
-        self.requests = []
+        self.requests, self._routes, self._ended, self._route = [], [], [], 0
         self.running.fill_(False)
         self.reading.fill_(False)

@@ -6,7 +6,8 @@ ones. Sources: GRPO-RoC 2508.20722, clip-higher and token-level loss DAPO 2503.1
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
@@ -20,6 +21,11 @@ from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.records.record import FiniteRecord, Record
 from curriculum.names import CALCULATORS
 from runtime.model import UnitName
+
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
+"""Settings of config.json for the number of a mixture's experts."""
+WITHOUT_ROUTES = 'set recipe.training.mismatch.rule to "mask", or recipe.training.method to "lora"'
+"""Advice for a mixture whose choices of experts cannot be replayed."""
 
 
 class MismatchRecipe(FiniteRecord):
@@ -272,6 +278,13 @@ class TrainingRecipe(FiniteRecord):
                 "weights that are split between learners",
                 hint="set recipe.training.optimizer to adamw, or model.learners to 1",
             )
+
+    def needs_routes(self, config: Mapping[str, Any], weights: Iterable[str]) -> bool:
+        """True if the learner must choose its sampler's experts: it trains all weights of a mixture, and corrects no
+        mismatch. `config` is the model's config.json, `weights` are its tensors' names."""
+        if self.method != "full" or self.mismatch.rule != "none":
+            return False
+        return any(config.get(name) for name in EXPERTS) or any(".experts." in name for name in weights)
 
     @field_validator("top_p", "top_k", "min_p")
     @classmethod

@@ -14,18 +14,22 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from random import Random
+from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from appliance.inference.adapters import whole
-from appliance.learning.batches import Sample, collate, micro_batches, samples
+from appliance.inference.torch.routing import routers_of
+from appliance.learning.batches import Sample, collate, collate_routes, micro_batches, samples
 from appliance.learning.errors import LearningError
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.packing import token_batches
 from appliance.learning.ranks import ALONE, Ranks
-from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import WITHOUT_ROUTES, TrainingRecipe
+from appliance.learning.scoring import read_tokens
 from appliance.learning.signal.corrections import corrected_losses, mismatch_kl
 from appliance.learning.signal.planning import Plans, credited, find_plans, planning_tokens
 from appliance.learning.training.distillation import TeacherScore, distilled
@@ -57,6 +61,11 @@ class Trainer(UpdatingLearner):
         """Prepares RL training of the model. `max_tokens` limits a conversation, `first_step` is the number of the
         first step, from which the warm-up counts. With a `teacher`, its scores replace the groups' advantages. The rest
         is as in `UpdatingLearner`."""
+        self._routers = routers_of(model)
+        config: Any = model.config
+        self._bound = recipe.needs_routes(config.to_dict(), (name for name, _ in model.named_parameters()))
+        if self._bound and self._routers is None:
+            raise LearningError(f"{type(model).__name__}: choices of experts cannot be replayed", hint=WITHOUT_ROUTES)
         super().__init__(model, recipe, recipe, seed, companions, ranks)
         self.step = self._first = first_step
         self._teacher = teacher
@@ -161,6 +170,17 @@ class Trainer(UpdatingLearner):
             return micro_batches(minibatch, size)
         return token_batches(sorted(minibatch, key=lambda one: one.rollout), size)
 
+    def _replaying(self, micro: Sequence[Sample], wanted: Tensor) -> AbstractContextManager[None]:
+        """Context in which a mixture chooses the experts that its sampler chose. Raises LearningError if a sample lacks
+        them although the recipe corrects no mismatch."""
+        bare = next((one.rollout for one in micro if not one.routes), "")
+        if self._bound and bare:
+            raise LearningError(f"rollout {bare} lacks its sampler's choices of experts", hint=WITHOUT_ROUTES)
+        if self._routers is None or not any(one.routes for one in micro):
+            return nullcontext()
+        routes = collate_routes(micro, self._routers).to(self._device)
+        return self._routers.replaying(routes[read_tokens(wanted)] if self.recipe.packing else routes.flatten(0, 1))
+
     def _update(self, sums: dict[str, float], minibatch: Sequence[Sample]) -> tuple[float, dict[str, float]]:
         """Takes one optimizer step on a minibatch and adds its token figures to `sums`. Returns the gradient norm and
         the mismatch figures before the step."""
@@ -174,13 +194,14 @@ class Trainer(UpdatingLearner):
         for micro, counts in self._shared(self._passes(minibatch)):
             batch = collate(micro).to(self._device)
             mask, sampled, advantages = batch.mask[:, 1:], batch.logprobs[:, 1:], batch.advantages[:, 1:]
-            scores = self._score(batch.ids, batch.mask, self.recipe.temperature)
-            made = corrected_losses(
-                self._objective, scores.logprobs, sampled, advantages, mask, clip, self.recipe.mismatch
-            )
-            losses = made.tokens.losses * batch.shares if self._objective.by_answer else made.tokens.losses
-            loss = losses.sum() / denominator
-            (loss if counts else loss * 0.0).backward()  # type: ignore[no-untyped-call]
+            with self._replaying(micro, mask):
+                scores = self._score(batch.ids, batch.mask, self.recipe.temperature)
+                made = corrected_losses(
+                    self._objective, scores.logprobs, sampled, advantages, mask, clip, self.recipe.mismatch
+                )
+                losses = made.tokens.losses * batch.shares if self._objective.by_answer else made.tokens.losses
+                loss = losses.sum() / denominator
+                (loss if counts else loss * 0.0).backward()  # type: ignore[no-untyped-call]
             if not counts:
                 continue
             found["kl"] += mismatch_kl(scores.logprobs.detach()[mask], sampled[mask]).item()

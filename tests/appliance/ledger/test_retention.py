@@ -39,7 +39,7 @@ def bytes_of(path: Path) -> int:
 
 def without_words(node: Message) -> Message:
     call = node.call and node.call.model_copy(update={"code": "", "arguments": {}, "output": "", "error": ""})
-    return node.model_copy(update={"ids": (), "logprobs": (), "call": call})
+    return node.model_copy(update={"ids": (), "logprobs": (), "call": call, "routes": b""})
 
 
 def test_what_was_counted_of_a_night_is_counted_again_when_its_tokens_are_gone(tmp_path: Path) -> None:
@@ -69,7 +69,9 @@ def test_what_was_counted_of_a_night_is_counted_again_when_its_tokens_are_gone(t
 
 def test_only_training_s_tokens_of_the_cycles_that_are_named_are_dropped(tmp_path: Path, ledger: SqliteLedger) -> None:
     path = tmp_path / "ledger.sqlite3"
-    answer = ledger.rollout("old.train.0").rollout.model_copy(update={"id": "old.train.3", "answer": "größer ∞"})
+    first = ledger.rollout("old.train.0").rollout
+    nodes = tuple(node.model_copy(update={"routes": b"\xff\x00" * len(node.ids)}) for node in first.nodes)
+    answer = first.model_copy(update={"id": "old.train.3", "answer": "größer ∞", "nodes": nodes})
     ledger.put_rollouts([ledger.rollout("old.train.0").model_copy(update={"rollout": answer})])
     before = {one.rollout.id: one for one in ledger.rollouts(limit=100)}
     would = ledger.drop_tokens(["old"], dry_run=True)

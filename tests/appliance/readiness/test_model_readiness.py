@@ -302,3 +302,29 @@ def test_what_the_cluster_cannot_be_asked_for_is_said_before_a_night_begins(
     with pytest.raises(ConfigError, match=message) as refused:
         ConfiguredModel(model, MEMORY, placement=placement, clustered=clustered).require(TOKENS)
     assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("family", "engines", "training", "message"),
+    [
+        ("qwen3_moe", "here", {}, ""),
+        ("qwen3_moe", "cluster", {}, "the engine torch in the cluster does not report its choices of experts"),
+        ("granitemoe", "here", {}, "choices of experts cannot be replayed in 'granitemoe'"),
+        ("granitemoe", "cluster", {"method": "lora"}, ""),
+        ("granitemoe", "cluster", {"mismatch": {"rule": "mask"}}, ""),
+    ],
+)
+def test_all_weights_of_a_mixture_are_trained_only_on_the_experts_that_its_sampler_chose(
+    tmp_path: Path, family: str, engines: str, training: dict[str, object], message: str
+) -> None:
+    folder = sound(tmp_path / "model")
+    edit("config.json", model_type=family, num_experts=8)(folder)
+    placement = PlacementSettings.model_validate({"engines": engines})
+    recipe, settings = TrainingRecipe.model_validate(training), ModelSettings(path=folder)
+    asked = ConfiguredModel(settings, MEMORY, recipe, placement=placement, clustered=engines == "cluster")
+    if not message:
+        assert asked.require(TOKENS) is not None
+        return
+    with pytest.raises(ConfigError, match=message) as met:
+        asked.require(TOKENS)
+    assert 'recipe.training.mismatch.rule to "mask"' in str(met.value.hint)
