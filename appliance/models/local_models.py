@@ -19,6 +19,7 @@ from pathlib import Path
 from appliance.errors import UsageError
 from appliance.system.durable_file import expanded
 from common.strict_json import Bounds, NotJsonError, read
+from common.toml_files import beginning
 from runtime.model import FrozenModel
 
 BASES = "bases"
@@ -43,6 +44,8 @@ _DROPPED = {
 """Layers that do not change the model itself."""
 _MOST_MANIFEST = Bounds(1 << 20, values=10_000)
 _MOST_TEXT = 1 << 20
+_MOST_LAYERS = 64
+"""A published model has five; each licence text is in memory."""
 _MOST_FOUND = 1000
 
 
@@ -163,7 +166,7 @@ def _ollama(what: str, places: Stores) -> LocatedModel:
     for kind, digest, size in layers:
         short = kind.removeprefix(_LAYER)
         if short == "model":
-            weights.append(_blob(store, digest, size))
+            weights.append((digest, size))
         elif short == "license":
             blob = _blob(store, digest, size)
             texts.append(blob.read_bytes() if size <= _MOST_TEXT else b"")
@@ -177,18 +180,18 @@ def _ollama(what: str, places: Stores) -> LocatedModel:
     if len(weights) != 1:
         raise UsageError(f"{model}:{tag} has {len(weights)} weight files instead of one", "import another model")
     name = model if tag == "latest" else f"{model}-{tag}"
-    return LocatedModel(name, weights[0], b"\n\n".join(texts), tuple(dict.fromkeys(dropped)))
+    return LocatedModel(name, _blob(store, *weights[0]), b"\n\n".join(texts), tuple(dict.fromkeys(dropped)))
 
 
 def _layers(manifest: Path) -> list[tuple[str, str, int]]:
     """Reads an Ollama manifest's layers: media type, digest and size. Raises UsageError."""
-    with manifest.open("rb") as stream:
-        content = stream.read(_MOST_MANIFEST.size + 1)
     try:
-        listed = read(content, _MOST_MANIFEST)["layers"]
+        listed = read(beginning(manifest, _MOST_MANIFEST.size), _MOST_MANIFEST)["layers"]
         layers = [(one["mediaType"], one["digest"], one["size"]) for one in listed]
     except (NotJsonError, KeyError, TypeError) as error:
         raise UsageError(f"{manifest} is not an Ollama manifest", "pull the model again with Ollama") from error
+    if len(layers) > _MOST_LAYERS:
+        raise UsageError(f"{manifest} has more than {_MOST_LAYERS} layers", "import another model")
     for kind, digest, size in layers:
         if not (isinstance(kind, str) and type(size) is int and isinstance(digest, str) and _DIGEST.fullmatch(digest)):
             raise UsageError(f"{manifest} has an invalid layer", "pull the model again with Ollama")
@@ -226,8 +229,8 @@ def _snapshot(name: str, revision: str, cache: Path) -> Path:
     """Returns the folder of a repository's revision in the Hugging Face cache. Raises UsageError."""
     folder, commit = cache / f"models--{name.replace('/', '--')}", revision
     if not _COMMIT.fullmatch(revision):
-        with suppress(OSError), _within(folder / "refs" / revision, folder).open("rb") as stream:
-            commit = stream.read(64).decode("ascii", "replace").strip()
+        with suppress(OSError):
+            commit = beginning(_within(folder / "refs" / revision, folder), 64).decode("ascii", "replace").strip()
     snapshot = folder / "snapshots" / commit
     if not _COMMIT.fullmatch(commit) or not snapshot.is_dir():
         raise UsageError(

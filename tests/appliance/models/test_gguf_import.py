@@ -121,6 +121,9 @@ def test_a_long_context_is_recovered_from_its_frequencies(factor: float, tiny: P
         imported(changed(tiny, tmp_path / "o.gguf", tensors={"rope_freqs.weight": values * 2}), tmp_path / "n")
 
 
+TOKENS = [*"ab", "ab", *(f"t{number}" for number in range(509))]
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -142,7 +145,10 @@ def test_a_long_context_is_recovered_from_its_frequencies(factor: float, tiny: P
         ({"llama.rope.dimension_count": 8}, "differs from the size of a head"),
         ({"tokenizer.ggml.token_type": [1, 1]}, "token_type does not fit"),
         ({"tokenizer.ggml.merges": ["a b", "only"]}, "merges do not fit"),
+        ({"tokenizer.ggml.merges": ["a b", "a b"], "tokenizer.ggml.tokens": TOKENS}, "two of its merges are the same"),
         ({"tokenizer.ggml.eos_token_id": 10**6}, "names no end token"),
+        ({"tokenizer.ggml.eos_token_id": None, "tokenizer.ggml.eos_token_ids": [1.0]}, "names no end token"),
+        ({"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.bos_token_id": 10**6}, "puts a bos token around"),
         ({"tokenizer.ggml.tokens": ["a"] * 512}, "two of its tokens have the same text"),
         ({"tokenizer.ggml.add_space_prefix": True}, "a space before each text"),
         ({"general.alignment": 3}, "invalid general.alignment"),
