@@ -121,8 +121,8 @@ def locate(source: str, places: Stores) -> LocatedModel:
     else:
         path = expanded(rest)
         stem = path.resolve().name
-        for ending in (".gz", ".tar", ".tgz", ".gguf"):
-            stem = stem.removesuffix(ending)
+        for ending in ("gz", "tar", "tgz", "gguf"):
+            stem = re.sub(rf"(?i)\.{ending}$", "", stem)
         found = LocatedModel(stem, path)
     if not NAME.fullmatch(name or found.name):
         raise UsageError(
