@@ -250,9 +250,7 @@ def _tokenizer(
         raise fields.refuse("two of its merges are the same")
     special = {key: fields.token(long, tokens) for key, long in _SPECIAL.items()}
     ends = [one for key in ("eos", "eot", "eom") if (one := fields.token(key, tokens)) is not None]
-    ends += [
-        one for one in fields.get("tokenizer.ggml.eos_token_ids", list, []) if type(one) is int and one in tokens
-    ]
+    ends += [one for one in fields.get("tokenizer.ggml.eos_token_ids", list, []) if type(one) is int and one in tokens]
     if not ends:
         raise fields.refuse("its header names no end token")
     before = special["bos"] if fields.get("tokenizer.ggml.add_bos_token", bool, rule in _LLAMA3) else None

@@ -46,7 +46,8 @@ _MOST_MANIFEST = Bounds(1 << 20, values=10_000)
 _MOST_TEXT = 1 << 20
 _MOST_LAYERS = 64
 """A published model has five; each licence text is in memory."""
-_MOST_FOUND = 1000
+_MOST_FOUND, _MOST_SEEN = 1000, 10_000
+"""Models listed, and entries looked at, of each kind."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +285,7 @@ def _ggufs(folder: Path) -> Iterator[Path]:
 
 def _in_ollama(places: Stores) -> Iterator[ImportableModel]:
     for store in places.ollama:
-        for manifest in sorted((store / "manifests").glob("*/*/*/*")):
+        for manifest in sorted(islice((store / "manifests").glob("*/*/*/*"), _MOST_SEEN)):
             host, space, model, tag = manifest.parts[-4:]
             short = f"{space}/{model}:{tag}" if space != "library" else f"{model}:{tag}"
             short = short if host == "registry.ollama.ai" else f"{host}/{space}/{model}:{tag}"
@@ -295,7 +296,7 @@ def _in_ollama(places: Stores) -> Iterator[ImportableModel]:
 
 
 def _in_hub(places: Stores) -> Iterator[ImportableModel]:
-    for folder in sorted(places.hub.glob("models--*--*")):
+    for folder in sorted(islice(places.hub.glob("models--*--*"), _MOST_SEEN)):
         name = "/".join(folder.name.split("--", 2)[1:])
         with suppress(UsageError, OSError):
             snapshot = _snapshot(name, "main", places.hub)
@@ -308,7 +309,7 @@ def _in_hub(places: Stores) -> Iterator[ImportableModel]:
 
 def _in_lmstudio(places: Stores) -> Iterator[ImportableModel]:
     for store in places.lmstudio:
-        for folder in sorted(store.glob("*/*/")):
+        for folder in sorted(islice(store.glob("*/*/"), _MOST_SEEN)):
             if _REPOSITORY.fullmatch("/".join(folder.parts[-2:])):
                 for one in sorted(_ggufs(folder)):
                     yield ImportableModel(source=f"lmstudio:{'/'.join(one.parts[-3:])}", bytes=_size(one))

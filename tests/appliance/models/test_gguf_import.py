@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -189,6 +190,16 @@ def test_another_architecture_and_an_unreadable_quantization_are_named(tiny: Pat
     short = changed(tiny, tmp_path / "s.gguf", tensors={"blk.1.ffn_up.weight": None})
     with pytest.raises(UnusableModelError, match=r"blk\.1\.ffn_up\.weight"):
         imported(short, tmp_path / "c")
+
+
+def test_a_file_that_changes_after_its_header_was_read_is_refused(tiny: Path, tmp_path: Path) -> None:
+    file = tmp_path / "c.gguf"
+    shutil.copyfile(tiny, file)
+    read = read_gguf(file)
+    shutil.copyfile(tiny, tmp_path / "d.gguf")
+    (tmp_path / "d.gguf").replace(file)
+    with pytest.raises(UnusableModelError, match="was changed while it was read"):
+        read.bytes_of("token_embd.weight")
 
 
 MOST = (1 << 64) - 1

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -211,6 +212,15 @@ def test_a_pipe_in_place_of_a_file_of_a_store_does_not_block(places: Stores) -> 
     assert find_models(places) == []
     with pytest.raises(UsageError, match="is not in the Hugging Face cache"):
         locate("hub:org/tiny", places)
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_SPARSE])
+def test_an_archive_whose_headers_would_fill_the_memory_is_refused(kind: bytes, places: Stores, tmp_path: Path) -> None:
+    member = tarfile.TarInfo("config.json")
+    member.type, member.size = kind, 2 << 20
+    (tmp_path / "a.tar").write_bytes(tarfile.TarInfo("README").tobuf() + member.tobuf() + bytes(3 << 20))
+    with pytest.raises(UnusableModelError, match="a sparse file, or a header of more than 1 MiB"):
+        import_base(f"a@{tmp_path / 'a.tar'}", tmp_path, places)
 
 
 def half(snapshot: Path) -> None:
