@@ -236,7 +236,7 @@ def final_answer(columns: Mapping[str, Any]) -> tuple[str, str]:
         text = text_in(columns, (name,))
         short = name in ANSWER and len(text) <= LONGEST_ANSWER and "\n" not in text and "####" not in text
         if answer := _marked(text) or (text if short else ""):
-            found += dict.fromkeys((answer, last_box(text) or answer))
+            found += dict.fromkeys(last_box(one) or answer for one in (answer, text))
         if name in ANSWER and not (found or text) and isinstance(columns.get(name), bool | dict | list):
             raise RowError(f"it has no final answer: its column {name} is not one text or number")
     if not found:

@@ -165,6 +165,7 @@ def test_a_check_of_what_a_world_holds_needs_one() -> None:
 def test_a_heading_is_no_mark_of_an_answer() -> None:
     text = "#### Work\n2 + 4\n#### Final answer\n\n\\boxed{6}"
     assert row_of({"question": "2 + 4?", "solution": text}, "auto", "").answer == "6"
+    assert row_of({"question": "2 + 4?", "solution": "So\n#### Answer: $\\boxed{6}$"}, "auto", "").answer == "6"
     with pytest.raises(RowError, match="no final answer"):
         row_of({"question": "Who?", "solution": "#### Conclusion\nHence nobody."}, "auto", "")
 
