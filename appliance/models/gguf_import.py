@@ -163,7 +163,9 @@ def write_model(file: GgufFile, folder: Path) -> str:
         "tokenizer_config.json": settings,
     }
     for name, table in texts.items():
-        (folder / name).write_text(json.dumps(table, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        with (folder / name).open("w", encoding="utf-8") as out:
+            json.dump(table, out, ensure_ascii=False, indent=1)  # `dumps` has all of its parts in memory at once
+            out.write("\n")
     _write_weights(file, config, architecture == "llama", folder / "model.safetensors")
     sizes: dict[str, int] = {}
     for one in file.tensors.values():
@@ -244,13 +246,18 @@ def _tokenizer(
     pairs = [one.split(" ") for one in merges]
     if any(len(pair) != 2 or not {*pair, "".join(pair)} <= vocabulary.keys() for pair in pairs):
         raise fields.refuse("its merges do not fit its tokens")
+    if len({*merges}) != len(merges):  # llama.cpp takes the first rank of a pair, and transformers the last
+        raise fields.refuse("two of its merges are the same")
     special = {key: fields.token(long, tokens) for key, long in _SPECIAL.items()}
     ends = [one for key in ("eos", "eot", "eom") if (one := fields.token(key, tokens)) is not None]
-    ends += [one for one in fields.get("tokenizer.ggml.eos_token_ids", list, []) if one in tokens]
+    ends += [one for one in fields.get("tokenizer.ggml.eos_token_ids", list, []) if type(one) is int and one in tokens]
     if not ends:
         raise fields.refuse("its header names no end token")
     before = special["bos"] if fields.get("tokenizer.ggml.add_bos_token", bool, rule in _LLAMA3) else None
     behind = special["eos"] if fields.get("tokenizer.ggml.add_eos_token", bool, False) else None
+    for name in ("bos", "eos"):
+        if special[name] is None and fields.get(f"tokenizer.ggml.add_{name}_token", bool, False):
+            raise fields.refuse(f"it puts a {name} token around each text, and its header names none")
     parts = _RULES[rule]
     made = {
         "version": "1.0",

@@ -8,6 +8,7 @@ describe a large model. Nothing outside the file is opened.
 from __future__ import annotations
 
 import math
+import os
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -64,6 +65,8 @@ class GgufFile:
     path: Path
     fields: Mapping[str, Any]
     tensors: Mapping[str, GgufTensor]
+    state: tuple[int, ...]
+    """Inode, size and time of change when the header was read."""
 
     def bytes_of(self, name: str) -> NDArray[np.uint8]:
         """Reads a tensor as rows of bytes. Raises UnusableModelError for a file that has changed, and OSError."""
@@ -71,9 +74,15 @@ class GgufFile:
         with self.path.open("rb") as stream:
             stream.seek(tensor.start)
             content = stream.read(tensor.size)
-        if len(content) != tensor.size:
-            raise UnusableModelError(f"{self.path} was truncated while it was read", hint=_COPY_AGAIN)
+            state = _state(stream)
+        if len(content) != tensor.size or state != self.state:
+            raise UnusableModelError(f"{self.path} was changed while it was read", hint=_COPY_AGAIN)
         return np.frombuffer(content, np.uint8).reshape(math.prod(tensor.shape[:-1]), -1)
+
+
+def _state(stream: BinaryIO) -> tuple[int, ...]:
+    about = os.fstat(stream.fileno())
+    return about.st_ino, about.st_size, about.st_mtime_ns
 
 
 def numbers(rows: NDArray[np.uint8], kind: str) -> Iterator[NDArray[np.float32]]:
@@ -95,6 +104,7 @@ def read_gguf(path: Path) -> GgufFile:
         raise UnusableModelError(f"no such file: {path}", hint="check the path")
     size = path.stat().st_size
     with path.open("rb") as stream:
+        state = _state(stream)
         header = _GgufHeader(path, stream, size)
         if header.take(4) != MAGIC:
             raise header.fault("not a GGUF file")
@@ -124,7 +134,7 @@ def read_gguf(path: Path) -> GgufFile:
         end = one.start + one.size
     for kind in {one.kind for one in tensors.values()}:
         _require_readable(path, kind)
-    return GgufFile(path, fields, tensors)
+    return GgufFile(path, fields, tensors, state)
 
 
 class _GgufHeader:

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
+from typing import Self
 
 from appliance.inference.engine import ModelError
 from appliance.learning.checkpoints import LICENSES, is_model_file, model_files
@@ -186,7 +187,7 @@ def _as_folder(located: LocatedModel, data: Path, licensed: bool) -> Iterator[tu
             elif not licensed:
                 raise _unlicensed(path, file.fields.get("general.license"))
             yield apart, write_model(file, apart)
-        elif path.is_file() and tarfile.is_tarfile(path):
+        elif path.is_file() and _is_archive(path):
             _unpack(path, apart)
             yield apart, ""
         else:
@@ -209,10 +210,32 @@ def _starts(path: Path, mark: bytes) -> bool:
         return file.read(len(mark)) == mark
 
 
+class _Member(tarfile.TarInfo):
+    """Member of an archive; one whose extended header or map of holes would fill the memory is refused."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        member = super().frombuf(buf, encoding, errors)
+        if member.type == tarfile.GNUTYPE_SPARSE or (member.type in b"xgXLK" and member.size > _MAX_LICENSE):
+            raise tarfile.ReadError("it has a sparse file, or a header of more than 1 MiB")
+        return member
+
+    def _proc_gnusparse_10(self, *_parts: object) -> None:
+        raise tarfile.ReadError("it has a sparse file")
+
+
+def _is_archive(path: Path) -> bool:
+    try:
+        tarfile.open(path, tarinfo=_Member).close()
+    except (tarfile.TarError, EOFError):
+        return False
+    return True
+
+
 def _unpack(archive: Path, folder: Path) -> None:
     """Unpacks a model's files from an archive into the folder; they are at its top, or in one folder there."""
     try:
-        with tarfile.open(archive) as opened:
+        with tarfile.open(archive, tarinfo=_Member) as opened:
             for member in opened:
                 at = PurePosixPath(member.name)
                 depth = len(at.parts) - (at.parts[:1] == (".",))

@@ -19,6 +19,7 @@ from pathlib import Path
 from appliance.errors import UsageError
 from appliance.system.durable_file import expanded
 from common.strict_json import Bounds, NotJsonError, read
+from common.toml_files import beginning
 from runtime.model import FrozenModel
 
 BASES = "bases"
@@ -43,7 +44,10 @@ _DROPPED = {
 """Layers that do not change the model itself."""
 _MOST_MANIFEST = Bounds(1 << 20, values=10_000)
 _MOST_TEXT = 1 << 20
-_MOST_FOUND = 1000
+_MOST_LAYERS = 64
+"""A published model has five; each licence text is in memory."""
+_MOST_FOUND, _MOST_SEEN = 1000, 10_000
+"""Models listed, and entries looked at, of each kind."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +122,8 @@ def locate(source: str, places: Stores) -> LocatedModel:
     else:
         path = expanded(rest)
         stem = path.resolve().name
-        for ending in (".gz", ".tar", ".tgz", ".gguf"):
-            stem = stem.removesuffix(ending)
+        for ending in ("gz", "tar", "tgz", "gguf"):
+            stem = re.sub(rf"(?i)\.{ending}$", "", stem)
         found = LocatedModel(stem, path)
     if not NAME.fullmatch(name or found.name):
         raise UsageError(
@@ -163,7 +167,7 @@ def _ollama(what: str, places: Stores) -> LocatedModel:
     for kind, digest, size in layers:
         short = kind.removeprefix(_LAYER)
         if short == "model":
-            weights.append(_blob(store, digest, size))
+            weights.append((digest, size))
         elif short == "license":
             blob = _blob(store, digest, size)
             texts.append(blob.read_bytes() if size <= _MOST_TEXT else b"")
@@ -177,18 +181,18 @@ def _ollama(what: str, places: Stores) -> LocatedModel:
     if len(weights) != 1:
         raise UsageError(f"{model}:{tag} has {len(weights)} weight files instead of one", "import another model")
     name = model if tag == "latest" else f"{model}-{tag}"
-    return LocatedModel(name, weights[0], b"\n\n".join(texts), tuple(dict.fromkeys(dropped)))
+    return LocatedModel(name, _blob(store, *weights[0]), b"\n\n".join(texts), tuple(dict.fromkeys(dropped)))
 
 
 def _layers(manifest: Path) -> list[tuple[str, str, int]]:
     """Reads an Ollama manifest's layers: media type, digest and size. Raises UsageError."""
-    with manifest.open("rb") as stream:
-        content = stream.read(_MOST_MANIFEST.size + 1)
     try:
-        listed = read(content, _MOST_MANIFEST)["layers"]
+        listed = read(beginning(manifest, _MOST_MANIFEST.size), _MOST_MANIFEST)["layers"]
         layers = [(one["mediaType"], one["digest"], one["size"]) for one in listed]
     except (NotJsonError, KeyError, TypeError) as error:
         raise UsageError(f"{manifest} is not an Ollama manifest", "pull the model again with Ollama") from error
+    if len(layers) > _MOST_LAYERS:
+        raise UsageError(f"{manifest} has more than {_MOST_LAYERS} layers", "import another model")
     for kind, digest, size in layers:
         if not (isinstance(kind, str) and type(size) is int and isinstance(digest, str) and _DIGEST.fullmatch(digest)):
             raise UsageError(f"{manifest} has an invalid layer", "pull the model again with Ollama")
@@ -226,8 +230,8 @@ def _snapshot(name: str, revision: str, cache: Path) -> Path:
     """Returns the folder of a repository's revision in the Hugging Face cache. Raises UsageError."""
     folder, commit = cache / f"models--{name.replace('/', '--')}", revision
     if not _COMMIT.fullmatch(revision):
-        with suppress(OSError), _within(folder / "refs" / revision, folder).open("rb") as stream:
-            commit = stream.read(64).decode("ascii", "replace").strip()
+        with suppress(OSError):
+            commit = beginning(_within(folder / "refs" / revision, folder), 64).decode("ascii", "replace").strip()
     snapshot = folder / "snapshots" / commit
     if not _COMMIT.fullmatch(commit) or not snapshot.is_dir():
         raise UsageError(
@@ -281,7 +285,7 @@ def _ggufs(folder: Path) -> Iterator[Path]:
 
 def _in_ollama(places: Stores) -> Iterator[ImportableModel]:
     for store in places.ollama:
-        for manifest in sorted((store / "manifests").glob("*/*/*/*")):
+        for manifest in sorted(islice((store / "manifests").glob("*/*/*/*"), _MOST_SEEN)):
             host, space, model, tag = manifest.parts[-4:]
             short = f"{space}/{model}:{tag}" if space != "library" else f"{model}:{tag}"
             short = short if host == "registry.ollama.ai" else f"{host}/{space}/{model}:{tag}"
@@ -292,7 +296,7 @@ def _in_ollama(places: Stores) -> Iterator[ImportableModel]:
 
 
 def _in_hub(places: Stores) -> Iterator[ImportableModel]:
-    for folder in sorted(places.hub.glob("models--*--*")):
+    for folder in sorted(islice(places.hub.glob("models--*--*"), _MOST_SEEN)):
         name = "/".join(folder.name.split("--", 2)[1:])
         with suppress(UsageError, OSError):
             snapshot = _snapshot(name, "main", places.hub)
@@ -305,7 +309,7 @@ def _in_hub(places: Stores) -> Iterator[ImportableModel]:
 
 def _in_lmstudio(places: Stores) -> Iterator[ImportableModel]:
     for store in places.lmstudio:
-        for folder in sorted(store.glob("*/*/")):
+        for folder in sorted(islice(store.glob("*/*/"), _MOST_SEEN)):
             if _REPOSITORY.fullmatch("/".join(folder.parts[-2:])):
                 for one in sorted(_ggufs(folder)):
                     yield ImportableModel(source=f"lmstudio:{'/'.join(one.parts[-3:])}", bytes=_size(one))

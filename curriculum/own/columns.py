@@ -134,12 +134,17 @@ STATEMENT = ("formal_statement", "lean4_statement", "lean_statement", "statement
 CLAIM = ("claim", "smt", "smt2")
 CHECKLIST = ("checklist", "rubric", "rubrics", "items")
 FUNCTION = ("entry_point", "function", "fn_name", "function_name")
+PARTS = ("choices", "options", "endings", "body", "context", "passage", "input")
+"""Columns that hold a part of the question, which the question column may lack."""
+PLACEHOLDERS = ("proof", "not found", "notfound", "n/a", "nan", "none", "null")
+"""Values of published tables for an answer that is missing."""
 LONGEST_ANSWER = 2_000
 _GROUPED = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _NAMED_BY_NUMBERS = re.compile(r"\+?\d+(?:[-\u2013]\d+)+|\d+(?:[/.]\d+){2,}")
 _SEPARATORS = frozenset(("Po", "Pd", "Pc", "Pi", "Pf", "Zs"))
 """Unicode categories of punctuation without brackets; an answer of nothing else is what a faulty export left."""
+_HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff]")
 _OPERATORS = frozenset("-*/%")
 _MATHEMATICS = re.compile(r"[0-9\\=<>^+*/()\[\]{}]|^[A-Za-z]$")
 
@@ -168,10 +173,20 @@ def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
         raise RowError(f"it has no question (a column named {', '.join(QUESTION[:4])} or so)")
     if len(question) > QUESTION_CHARS:
         raise RowError(f"its question is longer than {QUESTION_CHARS:,} characters")
+    for name in PARTS:
+        if name in columns and not _is_within(columns[name], question):
+            raise RowError(f"a part of its question is in the column {name}: write it into the question")
     made_row = OwnRow(question=question, spec=spec, answer=answer, origin=origin)
     if made_row.form is AnswerForm.WORLD:
         raise RowError("its check judges a world, which a table row does not have")
     return made_row
+
+
+def _is_within(part: Any, question: str) -> bool:
+    """True if a text has every text and number of a cell, ignoring blanks."""
+    if isinstance(part, dict | list):
+        return all(_is_within(one, question) for one in (part.values() if isinstance(part, dict) else part))
+    return "".join(str(part).split()) in "".join(question.split())
 
 
 def question_of(row: Mapping[str, Any]) -> str:
@@ -203,6 +218,8 @@ def kind_of_columns(columns: Mapping[str, Any]) -> str:
     answer, _ = final_answer(columns)
     if answer not in _OPERATORS and all(unicodedata.category(character) in _SEPARATORS for character in answer):
         raise RowError(f"its final answer is only punctuation ({answer[:40]!a}); add it with --kind exact if meant")
+    if answer.casefold() in PLACEHOLDERS:
+        raise RowError(f"its final answer is a placeholder ({answer!a}); add it with --kind exact if meant")
     return kind_of_answer(answer)
 
 
@@ -219,9 +236,13 @@ def final_answer(columns: Mapping[str, Any]) -> tuple[str, str]:
         text = text_in(columns, (name,))
         short = name in ANSWER and len(text) <= LONGEST_ANSWER and "\n" not in text and "####" not in text
         if answer := _marked(text) or (text if short else ""):
-            found.append(answer)
+            found += dict.fromkeys(last_box(one) or answer for one in (answer, text))
+        if name in ANSWER and not (found or text) and isinstance(columns.get(name), bool | dict | list):
+            raise RowError(f"it has no final answer: its column {name} is not one text or number")
     if not found:
         raise RowError(f"it has no final answer (a column named {', '.join(ANSWER[:5])}; `#### 42`; `\\boxed{{42}}`)")
+    if hidden := _HIDDEN.search(found[0]):
+        raise RowError(f"its final answer has a hidden character ({hidden[0]!a})")
     gold = _plain(found[0])
     others = {_normal(text): _plain(text) for text in found if text.strip(" ,.;:$")}
     others.pop(_normal(gold), None)

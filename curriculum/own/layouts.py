@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from common import strict_json
 from common.strict_json import NotJsonError
-from curriculum.own.columns import ANSWER, CELL, CHECKLIST, CLAIM, STATEMENT, TESTS, RowError, filled, json_in
+from curriculum.own.columns import ANSWER, CELL, CHECKLIST, CLAIM, PARTS, STATEMENT, TESTS, RowError, filled, json_in
 
 OTHER_CHECKS = frozenset(("spec", *TESTS, *STATEMENT, *CLAIM, *CHECKLIST))
 NOT_TEXT = ("images", "image", "videos", "video", "audio")
@@ -60,6 +60,11 @@ LAYOUTS = (
         "SWE-bench",
         ("fail_to_pass|base_commit|test_patch|image_name", "patch|instance_id|problem_statement"),
         refused="it needs a repository and an image: make Harbor folders of such rows (task.toml, Dockerfile, tests)",
+    ),
+    RowLayout(
+        "Countdown",
+        ("target", "nums|numbers"),
+        refused="any equation with the value is right, which no comparison of answers checks",
     ),
     RowLayout(
         "LiveCodeBench",
@@ -190,6 +195,7 @@ def published(row: Mapping[str, Any]) -> Published | None:
     for name in ("formal_statement", "header"):
         if _LEAN_3.search(str(found.get(name, ""))):
             raise RowError(f"{layout.name}: its statement is Lean 3: translate it to Lean 4")
+    found |= {name: columns[name] for name in PARTS if name in columns.keys() - cells.read}
     left = sorted(name[:40] for name in set(columns) - {path.partition(".")[0] for path in cells.read})
     note = f"{layout.name}: {', '.join(sorted(cells.read))}" + (f"; left out: {', '.join(left)}" if left else "")
     identity = cells.at(layout.identity) if layout.identity else None
@@ -225,6 +231,9 @@ def _require_rule(layout: RowLayout, cells: _RowCells) -> None:
         style = str(cells.at(path) or "rule")
         if not style.startswith("rule"):
             raise RowError(f"{layout.name}: {path} is {style[:40]!a}: it needs a judge, and there is none for rows")
+    for path in ("problem_is_valid", "solution_is_valid"):
+        if (valid := str(cells.at(path) or "Yes")) != "Yes":
+            raise RowError(f"{layout.name}: {path} is {valid[:40]!a}")
     world = cells.at("env_class") if layout.name == "SkyRL" else None
     if world is not None and world not in SKYRL_ANSWERS:
         raise RowError(f"SkyRL: the environment {str(world)[:40]!a} is unknown here: use one that compares answers")
@@ -283,7 +292,8 @@ def _add_answers(layout: RowLayout, cells: _RowCells, found: dict[str, Any]) -> 
         elif path in ONLY_TESTS and value is not None:
             raise RowError(f"{layout.name}: {path} is not a list of inputs with outputs")
         elif value is not None:
-            answers += value if isinstance(value, list) else [value]
+            several = isinstance(value, list) or (isinstance(data, list) and all(isinstance(one, str) for one in data))
+            answers += data if several else [value]
     if tests:
         found["tests"] = _runs(tests, found)
     if len(answers) > len(ANSWER):

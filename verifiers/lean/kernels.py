@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 FLOOR = (4, 34, 0)
-"""First version without a known hole. A release candidate of a version counts as below it."""
+"""First version without a known hole. A release candidate or nightly of a version counts as below it."""
 HOLES: tuple[tuple[tuple[int, int, int], str], ...] = (
     ((4, 32, 1), "#14484"),  # a metaprogram in the process of the kernel
     ((4, 32, 2), "#14576"),  # a projection out of another structure
@@ -27,7 +27,7 @@ HOLES: tuple[tuple[tuple[int, int, int], str], ...] = (
 def doubts(version: str) -> str:
     """Returns why a Lean version's kernel is not trusted fully: below the floor with the known holes, or of an unknown
     version; empty for the floor and later versions."""
-    found = re.match(r"v?(\d{1,4})\.(\d{1,4})\.(\d{1,4})(-rc)?", version)
+    found = re.fullmatch(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(-[\w.+-]+)?", version)
     floor = ".".join(map(str, FLOOR))
     if found is None:
         return f"unknown version, the floor is {floor}"

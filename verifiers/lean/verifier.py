@@ -150,7 +150,10 @@ class LeanVerifier:
     def _verified_alone(self, spec: LeanSpec, submission: str, seconds: float) -> Verdict:
         """Verifies a proof of a statement whose own code may run at compile time, in boxes used for nothing else."""
         memory_mib = self._memory_mib + TMP_MIB
-        other = LeanVerifier(self._launch, self._toolchain, memory_mib=memory_mib, most=1, alone=True)
+        floor = self._require_floor
+        other = LeanVerifier(
+            self._launch, self._toolchain, memory_mib=memory_mib, most=1, alone=True, require_kernel_floor=floor
+        )
         self._others.add(other)
         try:
             if self._boxes.is_closed():

@@ -176,8 +176,11 @@ def _parquet(path: Path, memory: int = MEMORY) -> Iterator[ReadRow]:
                 if size > MOST_BYTES:
                     raise UsageError(f"the rows of {path} take more than {MOST_BYTES >> 30} GiB", "split it")
                 if line.startswith(b'"'):
-                    problem = f"{path} cannot be read as Parquet after {number} rows: {json.loads(line)}"
-                    raise UsageError(problem, "copy it again")
+                    try:
+                        reason = _read(line)
+                    except NotJsonError as error:
+                        reason = f"its decoder was cut off ({error})"
+                    raise UsageError(f"{path} cannot be read as Parquet after {number} rows: {reason}", "copy it again")
                 if not line:
                     raise UsageError(
                         f"{path}: after {number} rows its decoder stopped: they need more than {memory >> 20:,} MiB, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -121,6 +122,9 @@ def test_a_long_context_is_recovered_from_its_frequencies(factor: float, tiny: P
         imported(changed(tiny, tmp_path / "o.gguf", tensors={"rope_freqs.weight": values * 2}), tmp_path / "n")
 
 
+TOKENS = [*"ab", "ab", *(f"t{number}" for number in range(509))]
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -142,7 +146,10 @@ def test_a_long_context_is_recovered_from_its_frequencies(factor: float, tiny: P
         ({"llama.rope.dimension_count": 8}, "differs from the size of a head"),
         ({"tokenizer.ggml.token_type": [1, 1]}, "token_type does not fit"),
         ({"tokenizer.ggml.merges": ["a b", "only"]}, "merges do not fit"),
+        ({"tokenizer.ggml.merges": ["a b", "a b"], "tokenizer.ggml.tokens": TOKENS}, "two of its merges are the same"),
         ({"tokenizer.ggml.eos_token_id": 10**6}, "names no end token"),
+        ({"tokenizer.ggml.eos_token_id": None, "tokenizer.ggml.eos_token_ids": [1.0]}, "names no end token"),
+        ({"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.bos_token_id": 10**6}, "puts a bos token around"),
         ({"tokenizer.ggml.tokens": ["a"] * 512}, "two of its tokens have the same text"),
         ({"tokenizer.ggml.add_space_prefix": True}, "a space before each text"),
         ({"general.alignment": 3}, "invalid general.alignment"),
@@ -183,6 +190,16 @@ def test_another_architecture_and_an_unreadable_quantization_are_named(tiny: Pat
     short = changed(tiny, tmp_path / "s.gguf", tensors={"blk.1.ffn_up.weight": None})
     with pytest.raises(UnusableModelError, match=r"blk\.1\.ffn_up\.weight"):
         imported(short, tmp_path / "c")
+
+
+def test_a_file_that_changes_after_its_header_was_read_is_refused(tiny: Path, tmp_path: Path) -> None:
+    file = tmp_path / "c.gguf"
+    shutil.copyfile(tiny, file)
+    read = read_gguf(file)
+    shutil.copyfile(tiny, tmp_path / "d.gguf")
+    (tmp_path / "d.gguf").replace(file)
+    with pytest.raises(UnusableModelError, match="was changed while it was read"):
+        read.bytes_of("token_embd.weight")
 
 
 MOST = (1 << 64) - 1

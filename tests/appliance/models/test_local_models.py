@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,8 @@ def elsewhere(blob: Path) -> None:
         (on_blob(elsewhere), "is a link to"),
         (lambda store, manifest: write_manifest(store, ["layers"]), "not an Ollama manifest"),
         (lambda store, manifest: write_manifest(store, {"layers": [[]]}), "not an Ollama manifest"),
+        (lambda store, manifest: write_manifest(store, {"layers": manifest["layers"] * 40}), "more than 64 layers"),
+        (lambda store, manifest: write_manifest(store, {"layers": manifest["layers"] * 2}), "2 weight files"),
     ],
 )
 def test_a_damaged_or_hostile_store_of_ollama_is_one_message(
@@ -197,6 +200,27 @@ def test_a_damaged_or_hostile_store_of_ollama_is_one_message(
     with pytest.raises(UsageError, match=message) as caught:
         locate("ollama:tiny", places)
     assert caught.value.hint
+
+
+def test_a_pipe_in_place_of_a_file_of_a_store_does_not_block(places: Stores) -> None:
+    for path in (
+        places.ollama[0] / "manifests/registry.ollama.ai/library/tiny/latest",
+        places.hub / "models--org--tiny/refs/main",
+    ):
+        path.parent.mkdir(parents=True)
+        os.mkfifo(path)
+    assert find_models(places) == []
+    with pytest.raises(UsageError, match="is not in the Hugging Face cache"):
+        locate("hub:org/tiny", places)
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_SPARSE])
+def test_an_archive_whose_headers_would_fill_the_memory_is_refused(kind: bytes, places: Stores, tmp_path: Path) -> None:
+    member = tarfile.TarInfo("config.json")
+    member.type, member.size = kind, 2 << 20
+    (tmp_path / "a.tar").write_bytes(tarfile.TarInfo("README").tobuf() + member.tobuf() + bytes(3 << 20))
+    with pytest.raises(UnusableModelError, match="a sparse file, or a header of more than 1 MiB"):
+        import_base(f"a@{tmp_path / 'a.tar'}", tmp_path, places)
 
 
 def half(snapshot: Path) -> None:

@@ -358,6 +358,11 @@ FIELDS: list[tuple[str, str | Callable[[HarborTask], bool]]] = [
     (LEFT_OUT + APART, lists(excluded=[[".", "*.log"], [".", "cache"]])),
     ("artifacts = [{source = '/app', exclude = [3]}]\n", "not a list of paths"),
     ("artifacts = ['/app/hello.txt']\n", lists(declared=["hello.txt"])),
+    ("artifacts = ['/app/../etc/passwd']\n", "artifact '/app/../etc/passwd' is outside the folders"),
+    ("artifacts = ['../x']\n", "artifact '../x' is outside the folders"),
+    ("[environment]\nworkdir = '/app/../../etc'\n", "workdir has . or .. in it"),
+    ("[environment]\nworkdir = '/logs/verifier'\n", "working folder is '/logs/verifier', where its test"),
+    ("[environment.healthcheck]\ncommand = 'a\\u0000b'\n".replace("'", '"'), "healthcheck has no command"),
     (
         "[solution]\nenv = {KEY = 'a b'}\n",
         lambda task: task.solution[0].text.startswith("export KEY='a b'\n#!/bin/bash"),

@@ -86,6 +86,16 @@ def test_a_test_becomes_an_example_and_the_question_names_its_function() -> None
         ({"question": "q", "tests": {"inputs": ["1"], "outputs": []}}, "auto", "inputs and outputs differ"),
         ({"question": "q", "spec": {"kind": "nonsense"}}, "auto", "invalid check"),
         ({"question": "q", "checklist": "be nice"}, "auto", "not a list"),
+        ({"question": "Which?", "choices": ["0", "4"], "answer": 1}, "auto", "in the column choices"),
+        ({"question": "How many?", "Body": "A pack costs 76.", "answer": "51.0"}, "auto", "in the column body"),
+        ({"instruction": "Add them.", "input": "1, 2", "output": "3"}, "auto", "in the column input"),
+        ({"question": "q", "answer": "proof"}, "auto", "a placeholder .'proof'"),
+        ({"question": "q", "answer": "NaN"}, "auto", "a placeholder"),
+        ({"question": "q", "answer": True, "label": 7}, "auto", "column answer is not one text or number"),
+        ({"question": "q", "answer": ["5", "6"], "output": "7"}, "auto", "column answer is not one text or number"),
+        ({"question": "q", "answer": "5\u200b"}, "auto", "hidden character"),
+        ({"question": "q", "answer": "\u202e15"}, "exact", "hidden character"),
+        ({"question": "q", "solution": "so \\boxed{5}\n#### Conclusion"}, "auto", "different final answers"),
         ({"question": "q\ud800", "answer": "4"}, "auto", "lone surrogate"),
         ({"question": "q", "answer": "\ud800"}, "auto", "valid string"),
         ({"question": "q", "answer": "\ud800"}, "exact", "valid string"),
@@ -103,6 +113,12 @@ def test_a_test_becomes_an_example_and_the_question_names_its_function() -> None
 def test_what_is_no_problem_with_a_check_says_why(row: dict[str, Any], kind: OwnKind, why: str) -> None:
     with pytest.raises(RowError, match=why):
         row_of(row, kind, "f:1")
+
+
+def test_a_part_of_a_question_may_be_in_a_column_of_its_own_too() -> None:
+    row = {"question": "Which?\nA) 21\nB) 22", "choices": {"text": ["21", "22"], "label": ["A", "B"]}, "answer": "B"}
+    assert row_of(row, "auto", "f:1").answer == "B"
+    assert row_of({"question": "Which word?", "answer": "proof"}, "exact", "f:1").answer == "proof"
 
 
 def test_the_last_box_is_read_with_its_brackets() -> None:
@@ -149,6 +165,7 @@ def test_a_check_of_what_a_world_holds_needs_one() -> None:
 def test_a_heading_is_no_mark_of_an_answer() -> None:
     text = "#### Work\n2 + 4\n#### Final answer\n\n\\boxed{6}"
     assert row_of({"question": "2 + 4?", "solution": text}, "auto", "").answer == "6"
+    assert row_of({"question": "2 + 4?", "solution": "So\n#### Answer: $\\boxed{6}$"}, "auto", "").answer == "6"
     with pytest.raises(RowError, match="no final answer"):
         row_of({"question": "Who?", "solution": "#### Conclusion\nHence nobody."}, "auto", "")
 

@@ -95,3 +95,26 @@ def test_a_name_of_a_method_is_no_code_of_the_driver_and_an_identity_no_control_
     assert layout.identity == "a__2J"
     with pytest.raises(SpecError):
         taken(row)
+
+
+@table(
+    ("row", "outcome"),
+    [
+        ({"prompt": "q", "reward_model": {"ground_truth": '["34"]'}}, "34"),
+        ({"prompt": "q", "reward_model": {"ground_truth": '["34", "35"]'}}, RowError("different final answers")),
+        ({"prompt": "q", "reward_model": {"ground_truth": "[1, 2]"}}, "[1, 2]"),
+        ({"question": "q", "target": 98, "nums": [44, 19]}, RowError("any equation")),
+        ({"problem": "q", "answer": "5", "solution": "So so.", "problem_is_valid": "Incomplete"}, RowError("is_valid")),
+        ({"problem": "q", "answer": "5", "solution": "So so.", "problem_is_valid": "Yes"}, "5"),
+        (
+            {"problem": "q", "answer": "1", "solution": "So so.", "choices": ["3", "4"]},
+            RowError("in the column choices"),
+        ),
+    ],
+)
+def test_no_answer_is_read_that_the_publisher_does_not_mean(row: dict[str, Any], outcome: str | RowError) -> None:
+    if isinstance(outcome, RowError):
+        with pytest.raises(RowError, match=str(outcome)):
+            taken(row)
+    else:
+        assert taken(row).spec.expected == outcome

@@ -139,7 +139,7 @@ def read(text: str) -> Image:
         raise HarborError("its Dockerfile has no FROM")
     if not BASES.match(recipe.base.split("/")[-1].split("@")[0]) and "/t-bench/" not in recipe.base:
         recipe.lost.append(f"FROM {recipe.base[:60]}: its programs beyond a shell and Python")
-    if not re.match(r"/([A-Za-z0-9_.][A-Za-z0-9_./-]*)?\Z", recipe.workdir) or recipe.workdir in ("/tests", "/logs"):
+    if not re.match(r"/([A-Za-z0-9_.][A-Za-z0-9_./-]*)?\Z", recipe.workdir):
         raise HarborError(f"its working folder {recipe.workdir[:60]!a} is not supported", hint="use one such as /app")
     return Image(
         recipe.base,

@@ -100,7 +100,11 @@ def read_folder(folder: Path, *, without_network: bool = False) -> HarborTask:
     workdir = settings.workdir or image.workdir
     instruction = _needed(texts, "instruction.md").text
     said = [instruction, *(one.text for name, one in texts.items() if name.startswith(("tests/", "solution/")))]
-    moved = places_of(image, workdir, said)
+    if workdir.split("/")[1] in ("tests", "logs"):
+        raise HarborError(f"its working folder is {workdir[:60]!a}, where its test and the test's results are")
+    moved = places_of(image, workdir, [*said, *settings.artifacts])
+    if outside := [one for one in settings.artifacts if place(one, moved) is None]:
+        raise HarborError(f"its artifact {outside[0][:80]!a} is outside the folders that a terminal has")
     files = _environment(texts, image, moved)
     folders = _folders(image, files, moved)
     foreign = OWN_CHECK not in texts
@@ -114,7 +118,7 @@ def read_folder(folder: Path, *, without_network: bool = False) -> HarborTask:
     if not solution:
         notes.append("it has no solution: nothing shows that it can be solved here")
     variables = tuple((name, move(value, moved)) for name, value in (*image.variables, *settings.variables))
-    excluded = [(below, one) for path, one in settings.excluded if (below := place(path, moved)) is not None]
+    excluded = [(place(path, moved), one) for path, one in settings.excluded]
     world = {
         "files": [file.model_dump(mode="json") for file in files],
         "declared": [],

@@ -218,7 +218,7 @@ def _command(found: Any, what: str) -> str:
     if isinstance(found, dict):
         _require_known(found, what)
         found = found.get("command")
-    if not isinstance(found, str) or not found.strip() or len(found) > 4_000:
+    if not isinstance(found, str) or not found.strip() or len(found) > 4_000 or "\0" in found:
         raise HarborError(f"{what} has no command")
     return found
 
@@ -227,6 +227,8 @@ def _workdir(environment: Mapping[str, Any]) -> str:
     found = environment.get("workdir") or ""
     if not isinstance(found, str) or (found and not re.match(r"/[A-Za-z0-9_.][A-Za-z0-9_./-]*\Z", found)):
         raise HarborError("environment.workdir is not an absolute path")
+    if {".", ".."} & {*found.split("/")}:
+        raise HarborError("environment.workdir has . or .. in it")
     return found.rstrip("/")
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from appliance.cli.curriculum import own_files
 from appliance.cli.curriculum.add import RefusedRow, not_contradicted, problems_in
 from appliance.cli.curriculum.own_files import LONGEST_LINE, _parquet, rows_in
 from appliance.errors import UsageError
@@ -137,6 +139,17 @@ def test_a_small_parquet_file_that_decompresses_far_beyond_its_size_is_refused(t
         list(rows_in(place))
     with pytest.raises(UsageError, match="they need more than 48 MiB"):
         list(_parquet(place, memory=48 << 20))
+
+
+@pytest.mark.parametrize("line", ['"unterminated', '"a" "b"', '{"a": 1', "[1]"])
+def test_a_decoder_that_is_cut_off_or_taken_over_is_one_message(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.parquet").write_bytes(own_files.PARQUET * 2)
+    monkeypatch.setattr(own_files, "_DECODER", (sys.executable, "-c", f"print({line!r})"))
+    with pytest.raises(UsageError, match=r"its decoder (was cut off|stopped)") as caught:
+        list(own_files.rows_in(tmp_path / "a.parquet"))
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize("size", [b"\x82\x80\x80", b"\xff\xff\xff"])
