@@ -18,7 +18,7 @@ MOST_PASS, MOST_ROWS = 1 << 17, 1 << 12
 def ways(recipe: TrainingRecipe, *, gpu: bool) -> Iterator[TrainingRecipe]:
     """Yields ways of training worth comparing, from the most capable to the smallest; on a CPU only float32, since
     bfloat16 is slower there."""
-    for method in ("full", "lora"):
+    for method in ("full", "lora", "qlora"):
         for precision in ("bfloat16",) if gpu else ("float32",):
             for again in (False, True):
                 changed = {"method": method, "precision": precision, "gradient_checkpointing": again, "packing": True}

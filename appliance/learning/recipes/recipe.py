@@ -195,16 +195,16 @@ class TrainingRecipe(FiniteRecord):
     selector: Literal["roc", "roc_sorted", "uniform"] = "roc"
     """`roc` samples by inverse penalty as in the paper, `roc_sorted` truncates as in its release, `uniform` is GRPO
     with equal compute."""
-    method: Literal["full", "lora"] = "full"
-    """`full` trains every weight, `lora` an adapter on frozen weights (2106.09685), on all linear layers but the head.
-    """
+    method: Literal["full", "lora", "qlora"] = "full"
+    """`full` trains every weight, `lora` an adapter on frozen weights (2106.09685), on all linear layers but the head;
+    `qlora` stores these layers in 4 bits (NF4, 2305.14314)."""
     lora_rank: Annotated[int, UnitName("rank")] = Field(16, ge=1, le=512)
-    """Rank of the adapter's matrices; with `lora` only."""
+    """Rank of the adapter's matrices; not with `full`."""
     lora_alpha: Annotated[float, UnitName("factor")] = Field(32.0, gt=0)
-    """Scale of the adapter: alpha / rank; with `lora` only."""
+    """Scale of the adapter: alpha / rank; not with `full`."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Data type of layer computations. Trained weights, optimizer and log-probabilities are always float32; frozen
-    weights of `lora` are stored in this type."""
+    weights beside an adapter are stored in this type, unless in 4 bits."""
     gradient_checkpointing: bool = False
     """Recomputes each layer's activations in the backward pass: less memory, a third more computing."""
     packing: bool = False
@@ -263,6 +263,11 @@ class TrainingRecipe(FiniteRecord):
 
     turns: TurnRecipe = TurnRecipe()
     stragglers: StragglerRecipe = StragglerRecipe()
+
+    @property
+    def adapts(self) -> bool:
+        """True if an adapter is trained on frozen weights."""
+        return self.method != "full"
 
     def require_learners(self, learners: int) -> None:
         """Raises LearningError if the recipe does not support this number of learner processes."""

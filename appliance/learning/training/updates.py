@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from appliance.inference.adapters import whole
 from appliance.inference.engine import ModelFiles
 from appliance.inference.folder import open_model
+from appliance.inference.nf4 import quantise
 from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.muon import Muon
 from appliance.learning.packing import Tokens
@@ -96,7 +97,7 @@ class UpdatingLearner(Learner):
         **optimizer: Any,
     ) -> None:
         """Prepares the model for training in place and creates its optimizer. `recipe` identifies checkpoints, `way`
-        decides how weights are trained: `lora` adds the adapter here. `optimizer` are settings beside the usual ones;
+        decides how weights are trained: an adapter is added here. `optimizer` are settings beside the usual ones;
         with several `ranks` each keeps its shard. Raises LearningError for a model that does not support this."""
         way.require_learners(ranks.world)
         prepare(model, way, seed)
@@ -183,7 +184,7 @@ class UpdatingLearner(Learner):
         ways = [
             *((f"set training.{key} lower{' still' if self._halved else ''}",) if size > 1 else ()),
             *(() if self._way.gradient_checkpointing else ("set training.gradient_checkpointing to true",)),
-            *(() if self._way.method == "lora" else ("set training.method to lora",)),
+            *(() if self._way.adapts else ("set training.method to lora",)),
             "lower recipe.agent.max_tokens",
         ]
         return LearningError(
@@ -280,17 +281,23 @@ def return_freed_memory(model: nn.Module) -> bool:
 
 
 def open_for(files: ModelFiles, recipe: TrainingRecipe) -> Any:
-    """Opens a model in the numeric type that the recipe trains in: float32, unless frozen. Raises ModelError."""
-    frozen_half = recipe.method == "lora" and recipe.precision == "bfloat16"
-    return open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
+    """Opens a model in the numeric type that the recipe trains in: float32, unless frozen; `qlora` packs it. Raises
+    ModelError."""
+    frozen_half = recipe.adapts and recipe.precision == "bfloat16"
+    model = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
+    if recipe.method == "qlora":
+        quantise(model)
+    return model
 
 
 def prepare(model: Any, recipe: TrainingRecipe, seed: int) -> None:
-    """Prepares a transformers model for training in place: adds the LoRA adapter and gradient checkpointing if the
-    recipe asks for them. Equal seeds give equal adapters. Raises LearningError for a model that does not support the
+    """Prepares a transformers model for training in place: packs frozen weights, adds the LoRA adapter and gradient
+    checkpointing if the recipe asks for them. Equal seeds give equal adapters. Raises LearningError for a model that does not support the
     recipe."""
     return_freed_memory(model)
-    if recipe.method == "lora":
+    if recipe.method == "qlora":
+        quantise(model)
+    if recipe.adapts:
         add_adapter(model, recipe.lora_rank, recipe.lora_alpha, seed)
     if recipe.gradient_checkpointing:
         # transformers 5.23 renamed it, and the old name warns.

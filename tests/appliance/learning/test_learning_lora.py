@@ -102,7 +102,9 @@ def test_packing_and_computing_activations_again_change_nothing_but_rounding() -
             assert mine[name] == pytest.approx(theirs[name], rel=1e-3, abs=1e-6), name
 
 
-@pytest.mark.parametrize("recipe", [LORA, PACKED, PACKED.model_copy(update={"method": "full"})])
+@pytest.mark.parametrize(
+    "recipe", [LORA, PACKED, *(PACKED.model_copy(update={"method": method}) for method in ("full", "qlora"))]
+)
 def test_a_run_that_was_interrupted_ends_in_the_same_bits(tmp_path: Path, recipe: TrainingRecipe) -> None:
     recipe = recipe.model_copy(update={"learning_rate": 1e-3})
     whole = trainer_of(recipe)
@@ -114,7 +116,7 @@ def test_a_run_that_was_interrupted_ends_in_the_same_bits(tmp_path: Path, recipe
     learn(again, 2)
     assert weights_digest(again.model) == weights_digest(whole.model)
     names = {path.name for path in (tmp_path / "step").iterdir()}
-    assert ("adapter_model.safetensors" in names) is ("model.safetensors" not in names) is (recipe.method == "lora")
+    assert ("adapter_model.safetensors" in names) is ("model.safetensors" not in names) is recipe.adapts
 
 
 def test_an_adapter_for_another_base_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
