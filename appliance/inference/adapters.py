@@ -96,8 +96,8 @@ def frozen_digest(model: nn.Module) -> str:
 
 
 def base_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yields the tensors of a model without its adapter, by their names in the bare model, dequantised; all if it has no
-    adapter."""
+    """Yields the tensors of a model without its adapter, dequantised, by their names in the bare model; all if it has
+    none."""
     read = nf4.reader(model)
     for name, tensor in _stored(model):
         yield name, read(tensor)

@@ -77,7 +77,7 @@ class Nf4Linear(nn.Linear):
         return found
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Nf4Linear:
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._state.to(self.packed.device)
         return self
 

@@ -1,7 +1,8 @@
 """Merges a base and its adapter into a plain model, in float32, and verifies the result.
 
 Invariants: an adapter is merged only into the weights it was trained on, read from the base's own files and dequantised
-where training had them in 4 bits: never into 4 bits, nor into the original weights then. The result is written only if its log-probabilities equal those of base plus adapter. Nothing is ever unmerged.
+where training had them in 4 bits: never into 4 bits, nor into the original weights then. The result is written only if
+its log-probabilities equal those of base plus adapter. Nothing is ever unmerged.
 """
 
 from __future__ import annotations

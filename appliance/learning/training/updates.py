@@ -292,8 +292,8 @@ def open_for(files: ModelFiles, recipe: TrainingRecipe) -> Any:
 
 def prepare(model: Any, recipe: TrainingRecipe, seed: int) -> None:
     """Prepares a transformers model for training in place: packs frozen weights, adds the LoRA adapter and gradient
-    checkpointing if the recipe asks for them. Equal seeds give equal adapters. Raises LearningError for a model that does not support the
-    recipe."""
+    checkpointing if the recipe asks for them. Equal seeds give equal adapters. Raises LearningError or ModelError for a
+    model that does not support the recipe."""
     return_freed_memory(model)
     if recipe.method == "qlora":
         quantise(model)
