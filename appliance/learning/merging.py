@@ -110,8 +110,8 @@ def _trained_on(digest: str, base: ModelFiles, name: str) -> Any:
     with suppress(ModelError):  # it has no layers that could be in 4 bits
         for dtype in (torch.float32, torch.bfloat16):
             del model  # free it first
-            model = open_model(base, "the base model", dtype=dtype)
-            quantise(model)
+            model = open_model(base, "the base model")
+            quantise(model, dtype)
             if base_digest(model) == digest:
                 dequantise(model)
                 return model.float()

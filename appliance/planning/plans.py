@@ -24,8 +24,8 @@ from appliance.planning.sizes import (
     held_by_engines,
     learner_parts,
     offered_bytes,
-    opened_bytes,
     pushed_copy_bytes,
+    read_bytes,
     split_parts,
     trained_parameters,
 )
@@ -218,7 +218,7 @@ def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layou
         share = int((vllm.given or VLLM_SHARE) * gpu.total) if vllm else gpu.total
     if vllm and not vllm.sleep and not alone:
         step += layout.together * share
-    read = (opened_bytes(shape, recipe) + shape.file_bytes) * (1 + layout.learners)
+    read = (read_bytes(shape, recipe) + shape.file_bytes) * (1 + layout.learners)
     return {"gpu": (step, gpu.total), "engine": (sampling, share), "memory": (read, machine.memory)}
 
 
@@ -256,7 +256,7 @@ def phases_of_processor(
     engines = parts["engine"] + parts.get("teacher", 0) + parts.get("offered", 0)
     new = bytes_again(shape, recipe, layout) if layout.vllm else engine_weight_bytes(shape, gpu=False)
     found = {
-        "loading": parts["process"] + max(parts["weights"], opened_bytes(shape, recipe)) + 2 * files,
+        "loading": parts["process"] + max(parts["weights"], read_bytes(shape, recipe)) + 2 * files,
         "training": sum(parts.values()),
         "resuming": held + 2 * checkpoint_bytes(shape, recipe, parts) + engines,
         "pushing": held + parts["moments"] + engines + new + pushed_copy_bytes(shape, recipe),
@@ -310,7 +310,7 @@ def phases_beside(
         worker += offers + layout.engines * (PROCESS + kept)
     back = 3 * trained_parameters(shape, recipe) * 4
     found = {
-        "loading": worker + files + learners * (PROCESS + max(parts["weights"], opened_bytes(shape, recipe)) + files),
+        "loading": worker + files + learners * (PROCESS + max(parts["weights"], read_bytes(shape, recipe)) + files),
         "resuming": worker + learners * (PROCESS + 2 * checkpoint_bytes(shape, recipe, parts)),
         "pushing": worker
         + learners * PROCESS

@@ -52,8 +52,7 @@ def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict
     """Returns a learner's bytes during a step, by part: weights, gradients and moments in float32 (frozen weights in
     the recipe's precision or 4 bits), activations of the largest pass, and the log-prob head."""
     lora, half = recipe.adapts, recipe.precision == "bfloat16"
-    trained, size = trained_parameters(shape, recipe), 2 if recipe.adapts and half else 4
-    weights = (shape.parameters - packed_parameters(shape, recipe)) * size + packed_bytes(shape, recipe)
+    trained, weights = trained_parameters(shape, recipe), held_bytes(shape, recipe)
     if lora:
         weights += trained * 4
     elif half:
@@ -153,8 +152,19 @@ def held_by_engines(shape: Shape, max_tokens: int, rows: int, gpu: Gpu | None, l
     return count * (PROCESS + engine_weight_bytes(shape, gpu=False) + cache)
 
 
+def held_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Returns the bytes of a model's weights in a learner, without an adapter."""
+    packed, size = packed_parameters(shape, recipe), 2 if recipe.adapts and recipe.precision == "bfloat16" else 4
+    return (shape.parameters - packed) * size + packed_bytes(shape, recipe)
+
+
+def read_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Returns the bytes of a model's weights as read from its files: before packing they are float32."""
+    return shape.parameters * 4 if recipe.method == "qlora" else held_bytes(shape, recipe)
+
+
 def opened_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
-    """Returns the bytes of a model's weights as opened in a worker, before packing, and as pushed."""
+    """Returns the bytes of a model's weights as an engine gets them, dequantised."""
     return shape.parameters * (2 if recipe.adapts and recipe.precision == "bfloat16" else 4)
 
 
@@ -173,7 +183,7 @@ def bytes_again(shape: Shape, recipe: TrainingRecipe, layout: Layout) -> int:
 def pushed_copy_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
     """Returns the bytes of the model copy that is pushed while rollouts continue, including frozen weights."""
     adapter = trained_parameters(shape, recipe) * 4 if recipe.adapts else 0
-    return opened_bytes(shape, recipe) + adapter if recipe.max_staleness else 0
+    return held_bytes(shape, recipe) + adapter if recipe.max_staleness else 0
 
 
 def checkpoint_bytes(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> int:

@@ -283,10 +283,11 @@ def return_freed_memory(model: nn.Module) -> bool:
 def open_for(files: ModelFiles, recipe: TrainingRecipe) -> Any:
     """Opens a model in the numeric type that the recipe trains in: float32, unless frozen; `qlora` packs it. Raises
     ModelError."""
-    frozen_half = recipe.adapts and recipe.precision == "bfloat16"
-    model = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
-    if recipe.method == "qlora":
-        quantise(model)
+    dtype = torch.bfloat16 if recipe.adapts and recipe.precision == "bfloat16" else torch.float32
+    if recipe.method != "qlora":
+        return open_model(files, dtype=dtype)
+    model = open_model(files)  # packing sees what float32 has more
+    quantise(model, dtype, recipe.lora_rank)
     return model
 
 
@@ -296,7 +297,7 @@ def prepare(model: Any, recipe: TrainingRecipe, seed: int) -> None:
     model that does not support the recipe."""
     return_freed_memory(model)
     if recipe.method == "qlora":
-        quantise(model)
+        quantise(model, model.dtype, recipe.lora_rank)
     if recipe.adapts:
         add_adapter(model, recipe.lora_rank, recipe.lora_alpha, seed)
     if recipe.gradient_checkpointing:

@@ -75,7 +75,7 @@ def gradients(model: Qwen3ForCausalLM) -> dict[str, torch.Tensor]:
 def test_gradients_beside_4_bits_are_those_beside_the_dequantised_weights() -> None:
     packed = qwen3()
     before = {name: one.clone() for name, one in base_tensors(packed)}
-    quantise(packed)
+    quantise(packed, torch.float32)
     plain = qwen3()
     plain.load_state_dict(dict(base_tensors(packed)))
     assert base_digest(plain) == base_digest(packed) == frozen_digest(packed) != base_digest(qwen3())
@@ -93,11 +93,12 @@ def test_gradients_beside_4_bits_are_those_beside_the_dequantised_weights() -> N
 
 def test_weights_in_4_bits_do_not_depend_on_the_threads_nor_on_the_copy() -> None:
     threads, digests = torch.get_num_threads(), set()
-    wide = torch.nn.Linear(2048, 1536, bias=False, dtype=torch.bfloat16)
+    wide = torch.nn.Linear(2048, 1536, bias=False)
     try:
         for count in (1, 2):
             torch.set_num_threads(count)
-            digests.add(weights_digest(Nf4Linear(wide)) + str(Nf4Linear(wide).read().double().sum()))
+            layer = Nf4Linear(wide, torch.bfloat16)
+            digests.add(weights_digest(layer) + weights_digest(layer.plain()))
     finally:
         torch.set_num_threads(threads)
     assert len(digests) == 1
@@ -141,6 +142,34 @@ def test_the_dequantised_base_is_what_is_pushed_sampled_from_and_merged_into(tmp
     assert (plain - merged).abs().max() > 0.01
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_what_one_night_learned_beside_4_bits_the_next_one_begins_with(tmp_path: Path, precision: str) -> None:
+    base = read_model(base_folder(tmp_path / "base", torch.bfloat16))
+    recipe = QLORA.model_copy(update={"precision": precision, "learning_rate": 3e-4})
+    first = Trainer(open_for(base, recipe), recipe, seed=4, max_tokens=64, companions=base)
+    learn(first, 3)
+    first.save(tmp_path / "step")
+    digest = publish_merged(tmp_path / "step", base, tmp_path / "models")
+    assert digest is not None
+    champion = read_verified(tmp_path / "models" / digest)
+    second = Trainer(open_for(champion, recipe), recipe, seed=5, max_tokens=64, companions=champion)
+    again = open_for(champion, recipe)
+
+    def said(model: torch.nn.Module) -> torch.Tensor:
+        dequantise(model)
+        with torch.no_grad():
+            found: torch.Tensor = model.float()(input_ids=IDS).logits.log_softmax(-1)
+        return found
+
+    before, published = said(open_for(base, recipe)), said(open_model(champion))
+    learned = (published - before).abs().mean()
+    assert learned > 0.01, "nothing was learned: the test has shown nothing"
+    second.save(tmp_path / "again")
+    assert publish_merged(tmp_path / "again", champion, tmp_path / "models") is not None
+    assert (said(second.model) - published).abs().mean() < 0.3 * learned
+    assert (said(again) - published).abs().mean() > 0.6 * learned, "the 4 bits alone have lost it"
+
+
 def test_an_adapter_beside_4_bits_fits_neither_the_plain_base_nor_another(tmp_path: Path) -> None:
     base = read_model(base_folder(tmp_path / "base"))
     trainer = Trainer(open_for(base, QLORA), QLORA, seed=4, max_tokens=64, companions=base)
@@ -161,5 +190,5 @@ def test_an_adapter_beside_4_bits_fits_neither_the_plain_base_nor_another(tmp_pa
 def test_a_model_without_linear_layers_is_refused() -> None:
     model = GPT2LMHeadModel(GPT2Config(n_layer=1, n_embd=8, n_head=2, vocab_size=20, n_positions=16))
     with pytest.raises(ModelError, match="no linear layers to store in 4 bits") as caught:
-        quantise(model)
+        quantise(model, torch.float32)
     assert "method to lora" in caught.value.hint
