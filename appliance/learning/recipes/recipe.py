@@ -23,17 +23,18 @@ from runtime.model import UnitName
 
 
 class MismatchRecipe(FiniteRecord):
-    rule: Literal["none", "truncate", "mask"] = "none"
+    rule: Literal["none", "truncate", "mask", "reject"] = "none"
     """Treatment of tokens whose probabilities differ between sampler and trainer. `truncate` weighs them by their
-    ratio, up to `most`; `mask` drops those with a ratio outside `low` to `high`. No ratio is applied twice."""
+    ratio, up to `most`; `mask` drops those with a ratio outside `low` to `high`, `reject` whole samples whose ratios
+    have their geometric mean outside. No ratio is applied twice."""
     anchor: Literal["sampler", "trainer"] = "sampler"
     """Reference log-probabilities of the objective's own ratio. `trainer` requires one update per step."""
     most: Annotated[float, UnitName("ratio")] = Field(2.0, ge=1)
     """Maximum weight of `truncate`."""
     low: Annotated[float, UnitName("ratio")] = Field(0.5, ge=0, lt=1)
-    """Minimum ratio kept by `mask`."""
+    """Minimum ratio kept by `mask`, or mean by `reject`: 0.99 or more is usual there."""
     high: Annotated[float, UnitName("ratio")] = Field(5.0, gt=1)
-    """Maximum ratio kept by `mask`."""
+    """Maximum ratio kept by `mask`, or mean by `reject`: 1.01 or less is usual there."""
 
 
 class PlanningRecipe(FiniteRecord):
@@ -59,7 +60,7 @@ def mismatch_refusal(recipe: MismatchRecipe, name: str, objective: Objective, mi
         otherwise = ', or anchor = "trainer"' if objective.anchor == "either" else ""
         return (
             f"the ratio of {name} is to the sampler's log-probabilities and already corrects the mismatch: "
-            f'truncated importance sampling would apply it twice; use rule = "mask" or "none"{otherwise}'
+            f'truncated importance sampling would apply it twice; use rule = "mask", "reject" or "none"{otherwise}'
         )
     return None
 
