@@ -40,7 +40,8 @@ def trained_parameters(shape: Shape, recipe: TrainingRecipe) -> int:
 
 def packed_parameters(shape: Shape, recipe: TrainingRecipe) -> int:
     """Returns the number of weights in 4 bits."""
-    return sum(outputs * inputs for outputs, inputs in shape.linear) if recipe.method == "qlora" else 0
+    linear = sum(outputs * inputs for outputs, inputs in shape.linear)
+    return min(shape.parameters, linear) if recipe.method == "qlora" else 0
 
 
 def packed_bytes(shape: Shape, recipe: TrainingRecipe) -> int:

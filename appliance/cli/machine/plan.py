@@ -101,10 +101,10 @@ def plan(
 ) -> Output[PlanDocument]:
     """Compute which ways of training a model fit into this machine. Nothing is loaded.
 
-    Shows memory, context, passes, concurrent rollouts and hours of a night for full training and LoRA, as configured
-    and otherwise, with the configured learners and engines. Exit code 0: it fits as configured; 1: it does not; 2:
-    unknown model, or learners that cannot train together as configured; 5: unreadable ledger, or configured GPUs are
-    missing.
+    Shows memory, context, passes, concurrent rollouts and hours of a night for full training, LoRA and QLoRA, as
+    configured and otherwise, with the configured learners and engines. Exit code 0: it fits as configured; 1: it does
+    not; 2: unknown model, or learners that cannot train together as configured; 5: unreadable ledger, or configured
+    GPUs are missing.
 
     Example: assay plan qwen3-0.6b
     """

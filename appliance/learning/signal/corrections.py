@@ -3,9 +3,9 @@
 Invariants: a correction multiplies token losses by a number without gradient; the objective's denominator is unchanged.
 The number is p_trainer / p_sampler, unless the objective's own ratio is to the sampler and already has it: it is
 applied once. `truncate` caps it at 2 (truncated importance sampling, which the recipe refuses where nothing is
-weighed); `mask` drops tokens with a ratio outside [.5, 5] (IcePop, 2510.18855); `reject` drops all tokens of a sample whose ratios have a geometric mean outside the
-band, and so does not depend on its length (verl's rejection "geometric", prime-rl's `geo_mask_low` and
-`geo_mask_high`). Without a rule all weights are 1.
+weighed); `mask` drops tokens with a ratio outside [.5, 5] (IcePop, 2510.18855); `reject` drops all tokens of a sample
+whose ratios have a geometric mean outside the band, and so does not depend on its length (verl's rejection "geometric",
+prime-rl's `geo_mask_low` and `geo_mask_high`). Without a rule all weights are 1.
 
 With the anchor `trainer` the objective's ratio is to the trainer's own log-probabilities before the step. With one
 update per step, which the recipe then requires, these are the current ones, and the ratio is 1.
