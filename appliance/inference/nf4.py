@@ -74,9 +74,10 @@ class Nf4Linear(nn.Linear):
 
     def read(self) -> Tensor:
         """Returns the dequantised weight as computed on a CPU, whose bits are equal in every process."""
-        if self.packed.device.type == "cpu":
-            return self.weight
-        return copy.deepcopy(self).cpu().weight
+        state = copy.deepcopy(self._state)
+        state.to("cpu")
+        found: Tensor = _library().functional.dequantize_4bit(self.packed.cpu(), state)
+        return found
 
     def plain(self) -> nn.Linear:
         """Returns an unpacked layer with the same weight."""
