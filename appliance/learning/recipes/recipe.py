@@ -213,8 +213,8 @@ class TrainingRecipe(FiniteRecord):
     micro_batch_tokens: Annotated[int, UnitName("tokens")] = Field(4096, ge=16)
     """Tokens per pass with packing; a longer rollout gets its own pass."""
     optimizer: Literal["adamw", "adamw_8bit", "muon"] = "adamw"
-    """`adamw_8bit` stores the moments in 8 bits (bitsandbytes, 2110.02861), on an NVIDIA GPU, with one learner only.
-    `muon` orthogonalises the updates of hidden matrices (2502.16982)."""
+    """`adamw_8bit` stores the moments in 8 bits (bitsandbytes, 2110.02861), with one learner only. `muon`
+    orthogonalises the updates of hidden matrices (2502.16982)."""
     objective: Annotated[str, AfterValidator(_known_objective)] = "dapo"
     """Loss to minimise: grpo, dapo, dr_grpo, gspo, cispo, dppo, max_rl or reinforce."""
     learning_rate: Annotated[float, UnitName("per step")] = Field(4e-4, gt=0)

@@ -162,7 +162,7 @@ class UpdatingLearner(Learner):
         return norm
 
     def _no_moments(self, error: BaseException) -> LearningError:
-        smaller = ", or training.optimizer to adamw_8bit on an NVIDIA GPU" if self._ranks.alone else ""
+        smaller = ", or training.optimizer to adamw_8bit" if self._ranks.alone else ""
         return LearningError(
             f"the memory is too small for the optimizer's moments: {_reason(error)}",
             hint=f"set training.method to lora{smaller}; see `assay plan`",
@@ -246,22 +246,15 @@ def make_optimizer(model: nn.Module, recipe: TrainingRecipe, **others: Any) -> t
         hidden = [weight for weight in trained if weight.ndim == 2 and id(weight) not in tables]
         inside = set(map(id, hidden))
         return Muon(hidden, [weight for weight in trained if id(weight) not in inside], **settings)
-    devices = sorted({parameter.device.type for parameter in trained})
-    if devices != ["cuda"]:
-        raise _refused(f"they need an NVIDIA GPU, but the model is on {', '.join(devices)}")
     try:
         optim = importlib.import_module("bitsandbytes.optim")
     except (ImportError, OSError, RuntimeError) as error:
-        raise _refused(f"bitsandbytes cannot be loaded: {error}") from error
+        raise LearningError(
+            f"training.optimizer is adamw_8bit, but bitsandbytes cannot be loaded: {error}",
+            hint="set training.optimizer to adamw, or install bitsandbytes 0.50 or later",
+        ) from error
     made: torch.optim.Optimizer = optim.AdamW8bit(trained, **settings)
     return made
-
-
-def _refused(reason: str) -> LearningError:
-    return LearningError(
-        f"training.optimizer is adamw_8bit, but 8-bit moments are not available: {reason}",
-        hint="set training.optimizer to adamw, or install bitsandbytes where the model is on an NVIDIA GPU",
-    )
 
 
 LARGE = 50_000_000
