@@ -36,7 +36,6 @@ from appliance.learning.errors import LearningError
 from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.learning.trained_weights import add_adapter
 from appliance.learning.training.trainer import Trainer
-from appliance.learning.training.updates import make_optimizer
 from appliance.scheduling.engine_pool import EnginePool
 
 CLOSE = 0.5
@@ -282,10 +281,6 @@ def adapter_on_vllm(size: ProbeSize, make: Callable[[int], VllmEngine] | None) -
 def moments_of_8_bits(device: torch.device, size: ProbeSize) -> str:
     """G9: compares a training step after restoring a checkpoint with the uninterrupted one, with 8-bit moments."""
     recipe = TrainingRecipe.model_validate({**PLAIN, "optimizer": "adamw_8bit"})
-    try:
-        make_optimizer(nn.Linear(1, 1).to(device), recipe)
-    except LearningError as error:
-        raise ProbeNotRunError(f"8-bit moments: not run, {error}") from error
     first, second = make_trainer(device, size, recipe), make_trainer(device, size, recipe)
     learn_step(first, drawn_batch(size, first.step))
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as folder:

@@ -17,6 +17,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from appliance.inference import nf4
 from appliance.inference.engine import ADAPTER, ADAPTER_CONFIG, Engine, ModelError, ModelFiles, PushProof
 
 NAME = "default"
@@ -65,11 +66,11 @@ def adapter_layers(model: nn.Module) -> list[Any]:
 
 def base_digest(model: nn.Module, dtype: torch.dtype | None = None) -> str:
     """SHA-256 over names, types, shapes and bytes of a model's weights without the adapter, in name order; equal to the
-    bare model's. With `dtype`, the digest after casting the weights to it."""
-    found = hashlib.sha256()
-    for name, tensor in sorted(base_tensors(model)):
+    bare model's, or the dequantised model's. With `dtype`, the digest after casting the weights to it."""
+    found, read = hashlib.sha256(), nf4.reader(model)
+    for name, tensor in sorted(_stored(model)):
         cast = dtype is not None and tensor.is_floating_point() and isinstance(tensor, nn.Parameter)
-        plain = whole(tensor.detach()).to(dtype=dtype if cast else None).cpu().contiguous()
+        plain = whole(read(tensor).detach()).to(dtype=dtype if cast else None).cpu().contiguous()
         found.update(f"{name}\0{plain.dtype}\0{tuple(plain.shape)}\0".encode())
         found.update(plain.flatten().view(torch.uint8).numpy().data)
     return found.hexdigest()
@@ -83,7 +84,7 @@ def frozen_digest(model: nn.Module) -> str:
     """Returns the digest of a model's weights without the adapter (`base_digest`). It is cached for untrained weights
     until a tensor is replaced or torch counts a change. Each checkpoint hashes everything, which reveals changes that
     torch does not count."""
-    tensors = [tensor for _, tensor in base_tensors(model)]
+    tensors = [tensor for _, tensor in _stored(model)]
     if any(one.requires_grad or one.is_inference() for one in tensors):
         return base_digest(model)
     parts = [own_part(one) for one in tensors]  # either counts a change
@@ -95,7 +96,15 @@ def frozen_digest(model: nn.Module) -> str:
 
 
 def base_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yields the tensors of a model without its adapter, by their names in the bare model; all if it has none."""
+    """Yields the tensors of a model without its adapter, dequantised, by their names in the bare model; all if it has
+    none."""
+    read = nf4.reader(model)
+    for name, tensor in _stored(model):
+        yield name, read(tensor)
+
+
+def _stored(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Yields the tensors of `base_tensors` as they are stored, packed ones too."""
     for name, tensor in model.state_dict(keep_vars=True).items():
         if not is_adapter(name):
             yield name.replace(".base_layer", ""), tensor
@@ -103,11 +112,11 @@ def base_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 def plain_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Yields the weights of a model without its adapter, by their names in the bare model, tied ones once."""
-    seen: set[int] = set()
-    for name, tensor in base_tensors(model):
+    seen, read = set[int](), nf4.reader(model)
+    for name, tensor in _stored(model):
         if id(tensor) not in seen:
             seen.add(id(tensor))
-            yield name, whole(tensor.detach()).cpu().contiguous()
+            yield name, whole(read(tensor).detach()).cpu().contiguous()
 
 
 @contextmanager

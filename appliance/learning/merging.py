@@ -1,14 +1,15 @@
 """Merges a base and its adapter into a plain model, in float32, and verifies the result.
 
-Invariants: an adapter is merged only into the weights it was trained on, read from the base's own files; the result is
-written only if its log-probabilities equal those of base plus adapter. Nothing is ever unmerged.
+Invariants: an adapter is merged only into the weights it was trained on, read from the base's own files and dequantised
+where training had them in 4 bits: never into 4 bits, nor into the original weights then. The result is written only if
+its log-probabilities equal those of base plus adapter. Nothing is ever unmerged.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from safetensors import safe_open
 from torch import Tensor
 
 from appliance.inference.adapters import adapter_layers, base_digest, plain_tensors
-from appliance.inference.engine import ADAPTER, ADAPTER_CONFIG, ModelFiles
+from appliance.inference.engine import ADAPTER, ADAPTER_CONFIG, ModelError, ModelFiles
 from appliance.inference.folder import open_model
+from appliance.inference.nf4 import dequantise, quantise
 from appliance.learning.checkpoints import STATE, WEIGHTS, in_float32, without_weights
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, read_verified, write_by_digest, write_folder
@@ -80,12 +82,7 @@ def merged_files(adapter: Mapping[str, bytes], base: ModelFiles, name: str) -> t
         trained_beside = str(json.loads(adapter[STATE])["progress"]["base"])
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{name}: invalid adapter configuration: {error}", hint=_OTHER) from error
-    model = open_model(base, "the base model")
-    found = base_digest(model)
-    if trained_beside not in (found, base_digest(model, torch.bfloat16)):
-        raise CheckpointError(
-            f"{name} has an adapter for the base model {trained_beside[:12]}, not for {found[:12]}", hint=_OTHER
-        )
+    model = _trained_on(trained_beside, base, name)
     add_adapter(model, rank, alpha, seed=0)
     load_adapter(model, tensors)
     before = _logprobs(model)
@@ -101,6 +98,24 @@ def merged_files(adapter: Mapping[str, bytes], base: ModelFiles, name: str) -> t
         )
     weights = TensorFile(dict(plain_tensors(model)), {"format": "pt"})
     return {**in_float32(without_weights(base)), WEIGHTS: weights}, worst
+
+
+def _trained_on(digest: str, base: ModelFiles, name: str) -> Any:
+    """Opens the base model in float32 with the frozen weights of this digest: its own, rounded to bfloat16 or not, or
+    those of 4 bits. Raises CheckpointError without such."""
+    model = open_model(base, "the base model")
+    found = base_digest(model)
+    if digest in (found, base_digest(model, torch.bfloat16)):
+        return model
+    with suppress(ModelError):  # it has no layers that could be in 4 bits
+        for dtype in (torch.float32, torch.bfloat16):
+            del model  # free it first
+            model = open_model(base, "the base model")
+            quantise(model, dtype)
+            if base_digest(model) == digest:
+                dequantise(model)
+                return model.float()
+    raise CheckpointError(f"{name} has an adapter for the base model {digest[:12]}, not for {found[:12]}", hint=_OTHER)
 
 
 def _logprobs(model: Any) -> Tensor:

@@ -29,6 +29,7 @@ from appliance.inference.adapters import (
     whole,
 )
 from appliance.inference.engine import ADAPTER
+from appliance.inference.nf4 import Nf4Linear
 from appliance.learning.checkpoints import WEIGHTS
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.folders import Content
@@ -133,9 +134,9 @@ def _read(folder: Path, files: Mapping[str, bytes], name: str) -> dict[str, Tens
 
 
 def add_adapter(model: Any, rank: int, alpha: float, seed: int) -> None:
-    """Adds a new LoRA adapter to a transformers model in place and freezes the rest; deterministic in `seed`. Raises
-    LearningError for a model without linear layers of its own, and if other layers would get one: peft includes the
-    fused experts of some mixtures."""
+    """Adds a new LoRA adapter to a transformers model in place and freezes the rest; deterministic in `seed`. It adds
+    nothing at first, unless packed layers have a `start`. Raises LearningError for a model without linear layers of its
+    own, and if other layers would get one: peft includes the fused experts of some mixtures."""
     from peft import LoraConfig, inject_adapter_in_model
     from transformers.pytorch_utils import Conv1D
 
@@ -162,6 +163,13 @@ def add_adapter(model: Any, rank: int, alpha: float, seed: int) -> None:
             f"{type(model).__name__} takes no adapter: its fused experts would get one too",
             hint="set training.method to full",
         )
+    for layer in adapter_layers(model):
+        packed = layer.get_base_layer()
+        if isinstance(packed, Nf4Linear) and packed.start is not None:
+            first, second = packed.start
+            layer.lora_A[NAME].weight.data = first.to(packed.packed.device)
+            layer.lora_B[NAME].weight.data = second.to(packed.packed.device) / layer.scaling[NAME]
+            packed.start = None
     trained = 0
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(is_adapter(name))

@@ -24,8 +24,8 @@ from appliance.planning.sizes import (
     held_by_engines,
     learner_parts,
     offered_bytes,
-    opened_bytes,
     pushed_copy_bytes,
+    read_bytes,
     split_parts,
     trained_parameters,
 )
@@ -233,7 +233,7 @@ def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layou
         share = int((vllm.given or VLLM_SHARE) * gpu.total) if vllm else gpu.total
     if vllm and not vllm.sleep and not alone:
         step += layout.together * share
-    read = (opened_bytes(shape, recipe) + shape.file_bytes) * (1 + layout.learners)
+    read = (read_bytes(shape, recipe) + shape.file_bytes) * (1 + layout.learners)
     return {"gpu": (step, gpu.total), "engine": (sampling, share), "memory": (read, machine.memory)}
 
 
@@ -253,7 +253,7 @@ def _hours(
     sampled = rounds * recipe.steps * recipe.tasks_per_step * recipe.rollouts_per_task * max_tokens + extra_tokens
     trained = recipe.steps * recipe.tasks_per_step * recipe.keep * max_tokens
     # Operations per weight and token: 2 forward, 2 for the inputs' gradients, 2 for the weights'.
-    each = (4 if recipe.method == "lora" else 6) + (2 if recipe.gradient_checkpointing else 0)
+    each = (4 if recipe.adapts else 6) + (2 if recipe.gradient_checkpointing else 0)
     learning = each * shape.parameters * trained / flops / layout.learners
     if gpu is None and recipe.precision == "bfloat16":
         learning /= BFLOAT16[machine.bfloat16]
@@ -273,12 +273,12 @@ def phases_of_processor(
     engines = parts["engine"] + parts.get("teacher", 0) + parts.get("offered", 0)
     new = bytes_again(shape, recipe, layout) if layout.vllm else engine_weight_bytes(shape, gpu=False)
     found = {
-        "loading": held + 2 * files,
+        "loading": parts["process"] + max(parts["weights"], read_bytes(shape, recipe)) + 2 * files,
         "training": sum(parts.values()),
         "resuming": held + 2 * checkpoint_bytes(shape, recipe, parts) + engines,
         "pushing": held + parts["moments"] + engines + new + pushed_copy_bytes(shape, recipe),
     }
-    if recipe.method == "lora":
+    if recipe.adapts:
         offered = parts.get("offered", 0)
         found["publishing"] = parts["process"] + parts["engine"] + offered + 2 * files + shape.parameters * 4
     return {name: int(value * SLACK) for name, value in found.items()}
@@ -327,12 +327,12 @@ def phases_beside(
         worker += offers + layout.engines * (PROCESS + kept)
     back = 3 * trained_parameters(shape, recipe) * 4
     found = {
-        "loading": worker + files + learners * (PROCESS + parts["weights"] + files),
+        "loading": worker + files + learners * (PROCESS + max(parts["weights"], read_bytes(shape, recipe)) + files),
         "resuming": worker + learners * (PROCESS + 2 * checkpoint_bytes(shape, recipe, parts)),
         "pushing": worker
         + learners * PROCESS
         + max(back, bytes_again(shape, recipe, layout) + pushed_copy_bytes(shape, recipe)),
     }
-    if recipe.method == "lora":
+    if recipe.adapts:
         found["publishing"] = worker + learners * PROCESS + files + shape.parameters * 4
     return {name: int(value * SLACK) for name, value in found.items()}

@@ -20,13 +20,13 @@ ADVISED = 0.9
 CONTEXTS = {"cpu": (1024, 512, 256), "gpu": (16_384, 8192, 4096, 2048, 1024)}
 """Conversation lengths to choose from, in tokens: a CPU needs minutes for a step of long ones."""
 ENOUGH = {"cpu": 512, "gpu": 8192}
-"""Conversation length from which training all weights is preferred to an adapter with longer conversations."""
+"""Conversation length from which training all weights is preferred to an adapter, and plain weights beside an adapter to packed ones."""
 ROWS = {"cpu": 32, "gpu": 64}
 """Most concurrent rollouts."""
 FEWEST_ROWS = (8, 1)
 """Concurrent rollouts for which conversations are shortened; fewer only if not even the shortest fit."""
 MOST_PASS = 16_384
-RATES = {"full": (1e-6, 1e-5), "lora": (1e-5, 1e-4)}
+RATES = {"full": (1e-6, 1e-5), "lora": (1e-5, 1e-4), "qlora": (1e-5, 1e-4)}
 """Learning rates by method: of large models, and of `SMALL` ones."""
 SMALL, LARGE = 1_000_000_000, 14_000_000_000
 """Parameters below which rates are higher, and above which groups are smaller."""
@@ -69,8 +69,10 @@ def recommend(
         for tried in sorted(ways(recipe, machine), key=lambda way: way.gradient_checkpointing):
             if (tokens := longest(tried, rows)) > best.get(tried.method, (-1, tried))[0]:
                 best[tried.method] = tokens, tried
-        full, adapter = best["full"], best["lora"]
-        context, way = full if full[0] >= min(ENOUGH[device], adapter[0] or 1) else adapter
+        context, way = best["full"]
+        for smaller in (best["lora"], best["qlora"]):
+            if context < min(ENOUGH[device], smaller[0]):
+                context, way = smaller
         if context:
             break
     if not context:

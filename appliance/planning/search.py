@@ -18,7 +18,7 @@ MOST_PASS, MOST_ROWS = 1 << 17, 1 << 12
 def ways(recipe: TrainingRecipe, machine: Hardware) -> Iterator[TrainingRecipe]:
     """Yields ways of training worth comparing, from the most capable to the smallest; in bfloat16 where the machine
     computes in it, else in float32."""
-    for method in ("full", "lora"):
+    for method in ("full", "lora", "qlora"):
         for precision in ("bfloat16",) if machine.gpus or machine.bfloat16 else ("float32",):
             for again in (False, True):
                 changed = {"method": method, "precision": precision, "gradient_checkpointing": again, "packing": True}

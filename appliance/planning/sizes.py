@@ -24,6 +24,8 @@ SLACK = 1.05
 """Factor on all counted memory: fragments, small tensors, buffers of matrix products."""
 TILE = 3 * (1 << 25)
 """Logits and derived values in the log-prob head, which works tile by tile."""
+PACKED = 0.5 + 1 / 64 + 4 / (64 * 256)
+"""Bytes of a weight in NF4: 4 bits, a byte per block of 64, and 4 bytes per 256 blocks."""
 MOST_LOGITS = 1 << 26
 """Maximum logits that a padded pass computes at full size (`learning.scoring`)."""
 
@@ -33,15 +35,25 @@ def adapter_parameters(shape: Shape, rank: int) -> int:
 
 
 def trained_parameters(shape: Shape, recipe: TrainingRecipe) -> int:
-    return adapter_parameters(shape, recipe.lora_rank) if recipe.method == "lora" else shape.parameters
+    return adapter_parameters(shape, recipe.lora_rank) if recipe.adapts else shape.parameters
+
+
+def packed_parameters(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Returns the number of weights in 4 bits."""
+    linear = sum(outputs * inputs for outputs, inputs in shape.linear)
+    return min(shape.parameters, linear) if recipe.method == "qlora" else 0
+
+
+def packed_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Returns the bytes of the weights in 4 bits, with their scales."""
+    return int(PACKED * packed_parameters(shape, recipe))
 
 
 def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict[str, int]:
     """Returns a learner's bytes during a step, by part: weights, gradients and moments in float32 (frozen weights in
-    the recipe's precision), activations of the largest pass, and the log-prob head."""
-    lora, half = recipe.method == "lora", recipe.precision == "bfloat16"
-    trained = trained_parameters(shape, recipe)
-    weights = shape.parameters * (2 if lora and half else 4)
+    the recipe's precision or 4 bits), activations of the largest pass, and the log-prob head."""
+    lora, half = recipe.adapts, recipe.precision == "bfloat16"
+    trained, weights = trained_parameters(shape, recipe), held_bytes(shape, recipe)
     if lora:
         weights += trained * 4
     elif half:
@@ -56,7 +68,7 @@ def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict
         "weights": weights,
         "gradients": trained * 4,
         "moments": trained * (2 if recipe.optimizer == "adamw_8bit" else 8),
-        "activations": activation_bytes(shape, recipe, tokens),
+        "activations": activation_bytes(shape, recipe, tokens) + unpacked_bytes(shape, recipe),
         "head": head,
     }
 
@@ -64,13 +76,14 @@ def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict
 def split_parts(shape: Shape, recipe: TrainingRecipe, whole: Mapping[str, int], learners: int) -> dict[str, int]:
     """Returns the bytes of one of several learners, by part: its shards, and `gathered`, what is whole during
     computation. That is embedding and head through a pass, two blocks (the next one is prefetched), and gradients of
-    one block and the embedding until reduced. Autocast's copies are whole too."""
+    one block and the embedding until reduced. Autocast's copies and weights in 4 bits are whole too."""
     if learners == 1:
         return dict(whole)
-    copies, table = half_copies(shape, recipe), shape.vocabulary * shape.hidden
+    copies = half_copies(shape, recipe) + packed_bytes(shape, recipe)
+    table = shape.vocabulary * shape.hidden
     around = table * (1 if shape.tied else 2)
-    block = max(0, shape.parameters - around) // max(1, shape.layers)
-    lora = recipe.method == "lora"
+    block = max(0, shape.parameters - packed_parameters(shape, recipe) - around) // max(1, shape.layers)
+    lora = recipe.adapts
     gathered = (around + 2 * block) * (2 if lora and recipe.precision == "bfloat16" else 4)
     return {
         **whole,
@@ -86,6 +99,12 @@ def half_copies(shape: Shape, recipe: TrainingRecipe) -> int:
     return shape.parameters * 2 if recipe.method == "full" and recipe.precision == "bfloat16" else 0
 
 
+def unpacked_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Returns the bytes of the largest weight in 4 bits while it is dequantised for a product, and of its copy."""
+    largest = max((outputs * inputs for outputs, inputs in shape.linear), default=0)
+    return 2 * largest * (2 if recipe.precision == "bfloat16" else 4) if recipe.method == "qlora" else 0
+
+
 def pass_tokens(recipe: TrainingRecipe, max_tokens: int) -> int:
     """Returns the tokens of the recipe's largest forward pass, including padding."""
     return max(recipe.micro_batch_tokens, max_tokens) if recipe.packing else recipe.micro_batch * max_tokens
@@ -99,7 +118,7 @@ def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
     multilayer perceptron. With checkpointing each layer keeps its input, and one of them all the rest.
     """
     width = 3 * shape.attention + 2 * shape.key_value + 4 * shape.intermediate
-    width += (4 if recipe.method == "lora" else 6) * shape.hidden
+    width += (4 if recipe.adapts else 6) * shape.hidden
     size = 2.5 if recipe.precision == "bfloat16" else 4
     layer = tokens * width * size
     passing = tokens * 2 * shape.intermediate * size
@@ -134,9 +153,20 @@ def held_by_engines(shape: Shape, max_tokens: int, rows: int, gpu: Gpu | None, l
     return count * (PROCESS + engine_weight_bytes(shape, gpu=False) + cache)
 
 
+def held_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Returns the bytes of a model's weights in a learner, without an adapter."""
+    packed, size = packed_parameters(shape, recipe), 2 if recipe.adapts and recipe.precision == "bfloat16" else 4
+    return (shape.parameters - packed) * size + packed_bytes(shape, recipe)
+
+
+def read_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Returns the bytes of a model's weights as read from its files: before packing they are float32."""
+    return shape.parameters * 4 if recipe.method == "qlora" else held_bytes(shape, recipe)
+
+
 def opened_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
-    """Returns the bytes of a model's weights as opened in a worker."""
-    return shape.parameters * (2 if recipe.method == "lora" and recipe.precision == "bfloat16" else 4)
+    """Returns the bytes of a model's weights as an engine gets them, dequantised."""
+    return shape.parameters * (2 if recipe.adapts and recipe.precision == "bfloat16" else 4)
 
 
 def offered_bytes(shape: Shape, recipe: TrainingRecipe, layout: Layout, teacher: Shape | None) -> int:
@@ -153,8 +183,8 @@ def bytes_again(shape: Shape, recipe: TrainingRecipe, layout: Layout) -> int:
 
 def pushed_copy_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
     """Returns the bytes of the model copy that is pushed while rollouts continue, including frozen weights."""
-    adapter = trained_parameters(shape, recipe) * 4 if recipe.method == "lora" else 0
-    return opened_bytes(shape, recipe) + adapter if recipe.max_staleness else 0
+    adapter = trained_parameters(shape, recipe) * 4 if recipe.adapts else 0
+    return held_bytes(shape, recipe) + adapter if recipe.max_staleness else 0
 
 
 def checkpoint_bytes(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> int:

@@ -251,6 +251,8 @@ def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe,
     ways = []
     if training.method == "full" and not (on_gpu and place != "gpu"):
         ways.append("set recipe.training.method to lora")
+    if training.method == "lora" and place == "gpu":
+        ways.append("set recipe.training.method to qlora")
     if place == "gpu" and layout.learners < len(machine.gpus):
         ways.append(f"set model.learners higher, up to the {len(machine.gpus)} GPUs")
     if place == "gpu" and shared:

@@ -72,7 +72,7 @@ class RecordModel(Protocol):
 def published(made: TrainingResult, method: str, base: ModelFiles, folder: Path, models: Path) -> str | None:
     """Publishes the model that was trained from `base`, the files of `folder`. Returns its digest, or None if the
     weights are unchanged."""
-    if method == "lora":
+    if method != "full":
         return publish_merged(made.folder, base, models)
     return None if same_weights(made.folder, folder) else publish(made.folder, models)
 

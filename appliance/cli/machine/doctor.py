@@ -155,7 +155,7 @@ def handed_over(settings: Settings) -> int:
     except HintedError:
         return 0
     training = settings.recipe.training
-    halved = training.method == "lora" and training.precision == "bfloat16"
+    halved = training.adapts and training.precision == "bfloat16"
     return 0 if shape is EMBEDDED else max(shape.file_bytes, shape.parameters * (2 if halved else 4))
 
 

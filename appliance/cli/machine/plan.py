@@ -107,7 +107,7 @@ def plan(
     """Compute which ways of training a model fit into this machine. Nothing is loaded.
 
     The first line is what to type. Then memory, context, passes, concurrent rollouts and hours of a night for full
-    training and LoRA, as configured and otherwise, with the configured learners and engines. Hours are measured only if
+    training, LoRA and QLoRA, as configured and otherwise, with the configured learners and engines. Hours are measured only if
     a cycle with this recipe was run here. Exit code 0: it fits as configured; 1: it does not; 2:
     unknown model, or learners that cannot train together as configured; 5: unreadable ledger, or configured GPUs are
     missing.

@@ -18,6 +18,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from appliance.inference.device import Placement
+from appliance.inference.nf4 import dequantise
 
 ALIGNED = 8
 """Alignment of a product's length for tensor cores."""
@@ -90,8 +91,10 @@ class AdaptedLinear(nn.Module):
 
 
 def placed_copy(model: Any, placement: Placement) -> Any:
-    """Copies a transformers model to a device and type, with its adapter kept separate."""
-    found = copy.deepcopy(model).to(placement.device, placement.dtype)
+    """Copies a transformers model to a device and type, dequantised, with its adapter kept separate."""
+    found = copy.deepcopy(model)
+    dequantise(found)
+    found = found.to(placement.device, placement.dtype)
     if placement.dtype is not torch.float32:
         for name, layer in model.named_modules():
             if _active(layer):

@@ -29,17 +29,18 @@ WITHOUT_ROUTES = 'set recipe.training.mismatch.rule to "mask", or recipe.trainin
 
 
 class MismatchRecipe(FiniteRecord):
-    rule: Literal["none", "truncate", "mask"] = "none"
+    rule: Literal["none", "truncate", "mask", "reject"] = "none"
     """Treatment of tokens whose probabilities differ between sampler and trainer. `truncate` weighs them by their
-    ratio, up to `most`; `mask` drops those with a ratio outside `low` to `high`. No ratio is applied twice."""
+    ratio, up to `most`; `mask` drops those with a ratio outside `low` to `high`, `reject` whole samples whose ratios
+    have their geometric mean outside. No ratio is applied twice."""
     anchor: Literal["sampler", "trainer"] = "sampler"
     """Reference log-probabilities of the objective's own ratio. `trainer` requires one update per step."""
     most: Annotated[float, UnitName("ratio")] = Field(2.0, ge=1)
     """Maximum weight of `truncate`."""
     low: Annotated[float, UnitName("ratio")] = Field(0.5, ge=0, lt=1)
-    """Minimum ratio kept by `mask`."""
+    """Minimum ratio kept by `mask`, or mean by `reject`: 0.99 or more is usual there."""
     high: Annotated[float, UnitName("ratio")] = Field(5.0, gt=1)
-    """Maximum ratio kept by `mask`."""
+    """Maximum ratio kept by `mask`, or mean by `reject`: 1.01 or less is usual there."""
 
 
 class PlanningRecipe(FiniteRecord):
@@ -65,7 +66,7 @@ def mismatch_refusal(recipe: MismatchRecipe, name: str, objective: Objective, mi
         otherwise = ', or anchor = "trainer"' if objective.anchor == "either" else ""
         return (
             f"the ratio of {name} is to the sampler's log-probabilities and already corrects the mismatch: "
-            f'truncated importance sampling would apply it twice; use rule = "mask" or "none"{otherwise}'
+            f'truncated importance sampling would apply it twice; use rule = "mask", "reject" or "none"{otherwise}'
         )
     return None
 
@@ -201,16 +202,16 @@ class TrainingRecipe(FiniteRecord):
     selector: Literal["roc", "roc_sorted", "uniform"] = "roc"
     """`roc` samples by inverse penalty as in the paper, `roc_sorted` truncates as in its release, `uniform` is GRPO
     with equal compute."""
-    method: Literal["full", "lora"] = "full"
-    """`full` trains every weight, `lora` an adapter on frozen weights (2106.09685), on all linear layers but the head.
-    """
+    method: Literal["full", "lora", "qlora"] = "full"
+    """`full` trains every weight, `lora` an adapter on frozen weights (2106.09685), on all linear layers but the head;
+    `qlora` stores these layers in 4 bits (NF4, 2305.14314)."""
     lora_rank: Annotated[int, UnitName("rank")] = Field(16, ge=1, le=512)
-    """Rank of the adapter's matrices; with `lora` only."""
+    """Rank of the adapter's matrices; not with `full`."""
     lora_alpha: Annotated[float, UnitName("factor")] = Field(32.0, gt=0)
-    """Scale of the adapter: alpha / rank; with `lora` only."""
+    """Scale of the adapter: alpha / rank; not with `full`."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Data type of layer computations. Trained weights, optimizer and log-probabilities are always float32; frozen
-    weights of `lora` are stored in this type."""
+    weights beside an adapter are stored in this type, unless in 4 bits."""
     gradient_checkpointing: bool = False
     """Recomputes each layer's activations in the backward pass: less memory, a third more computing."""
     packing: bool = False
@@ -218,8 +219,8 @@ class TrainingRecipe(FiniteRecord):
     micro_batch_tokens: Annotated[int, UnitName("tokens")] = Field(4096, ge=16)
     """Tokens per pass with packing; a longer rollout gets its own pass."""
     optimizer: Literal["adamw", "adamw_8bit", "muon"] = "adamw"
-    """`adamw_8bit` stores the moments in 8 bits (bitsandbytes, 2110.02861), on an NVIDIA GPU, with one learner only.
-    `muon` orthogonalises the updates of hidden matrices (2502.16982)."""
+    """`adamw_8bit` stores the moments in 8 bits (bitsandbytes, 2110.02861), with one learner only. `muon`
+    orthogonalises the updates of hidden matrices (2502.16982)."""
     objective: Annotated[str, AfterValidator(_known_objective)] = "dapo"
     """Loss to minimise: grpo, dapo, dr_grpo, gspo, cispo, dppo, max_rl or reinforce."""
     learning_rate: Annotated[float, UnitName("per step")] = Field(4e-4, gt=0)
@@ -269,6 +270,11 @@ class TrainingRecipe(FiniteRecord):
 
     turns: TurnRecipe = TurnRecipe()
     stragglers: StragglerRecipe = StragglerRecipe()
+
+    @property
+    def adapts(self) -> bool:
+        """True if an adapter is trained on frozen weights."""
+        return self.method != "full"
 
     def require_learners(self, learners: int) -> None:
         """Raises LearningError if the recipe does not support this number of learner processes."""

@@ -127,6 +127,6 @@ def _following(before: Stage, after: Stage) -> str:
     if after.optimizer == "keep":
         same = ("method", "optimizer", "lora_rank")
         alike = all(getattr(before.recipe.training, name) == getattr(after.recipe.training, name) for name in same)
-        if before.kind == "sft" or after.recipe.training.method == "lora" or not alike:
+        if before.kind == "sft" or after.recipe.training.adapts or not alike:
             return _KEPT
     return ""

@@ -3,7 +3,9 @@
 Invariants: a correction multiplies token losses by a number without gradient; the objective's denominator is unchanged.
 The number is p_trainer / p_sampler, unless the objective's own ratio is to the sampler and already has it: it is
 applied once. `truncate` caps it at 2 (truncated importance sampling, which the recipe refuses where nothing is
-weighed); `mask` drops tokens with a ratio outside [.5, 5] (IcePop, 2510.18855). Without a rule all weights are 1.
+weighed); `mask` drops tokens with a ratio outside [.5, 5] (IcePop, 2510.18855); `reject` drops all tokens of a sample
+whose ratios have a geometric mean outside the band, and so does not depend on its length (verl's rejection "geometric",
+prime-rl's `geo_mask_low` and `geo_mask_high`). Without a rule all weights are 1.
 
 With the anchor `trainer` the objective's ratio is to the trainer's own log-probabilities before the step. With one
 update per step, which the recipe then requires, these are the current ones, and the ratio is 1.
@@ -23,7 +25,7 @@ from torch import Tensor
 
 from appliance.inference.engine import Engine
 from appliance.learning.batches import Sample, sample_each
-from appliance.learning.objectives.objective import Objective, TokenLosses, token_ratios
+from appliance.learning.objectives.objective import Objective, TokenLosses, token_ratios, trained_lengths
 from appliance.learning.recipes.recipe import MismatchRecipe
 from appliance.records.rollouts import Rollout, RolloutEnd
 from appliance.records.training import Judged
@@ -79,8 +81,11 @@ def correct(logprobs: Tensor, sampled: Tensor, mask: Tensor, recipe: MismatchRec
     ones, none = ratios.new_ones(ratios.shape), mask & False
     if recipe.rule == "truncate":
         return Correction(ratios.clamp(max=recipe.most), (ratios > recipe.most) & mask, none)
-    if recipe.rule == "mask":
-        out = ((ratios < recipe.low) | (ratios > recipe.high)) & mask
+    if recipe.rule in ("mask", "reject"):
+        judged = ratios
+        if recipe.rule == "reject":
+            judged = (ratios.log().sum(1, keepdim=True) / trained_lengths(mask)).exp()
+        out = ((judged < recipe.low) | (judged > recipe.high)) & mask
         return Correction((ones if counted else ratios).masked_fill(out, 0.0), none, out)
     return Correction(ones, none, none)
 

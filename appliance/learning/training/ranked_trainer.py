@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import nn
 
-from appliance.inference.adapters import adapter_parameters
+from appliance.inference.adapters import adapter_parameters, has_adapter
 from appliance.inference.vllm.transfers.folders import private_folder, remove_folder
 from appliance.learning.batches import samples
 from appliance.learning.folders import read_verified, write_folder
@@ -47,6 +47,8 @@ class RankedLearner:
         with _handed_over(sum(map(len, companions.values()))) as place:
             digest = write_folder(place, companions)
             processes.ask("open", folder=str(place), digest=digest, recipe=recipe.model_dump(mode="json"), **settings)
+        if has_adapter(model):
+            self._take_weights()  # it may begin with factors that differ by rounding
 
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
         """Writes a checkpoint as `Trainer.save`, which any number of ranks can resume. Hashes the frozen weights of

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from appliance.inference.adapters import whole
 from appliance.inference.engine import ModelFiles
 from appliance.inference.folder import open_model
+from appliance.inference.nf4 import quantise
 from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.muon import Muon
 from appliance.learning.packing import Tokens
@@ -96,7 +97,7 @@ class UpdatingLearner(Learner):
         **optimizer: Any,
     ) -> None:
         """Prepares the model for training in place and creates its optimizer. `recipe` identifies checkpoints, `way`
-        decides how weights are trained: `lora` adds the adapter here. `optimizer` are settings beside the usual ones;
+        decides how weights are trained: an adapter is added here. `optimizer` are settings beside the usual ones;
         with several `ranks` each keeps its shard. Raises LearningError for a model that does not support this."""
         way.require_learners(ranks.world)
         prepare(model, way, seed)
@@ -170,7 +171,7 @@ class UpdatingLearner(Learner):
         return norm
 
     def _no_moments(self, error: BaseException) -> LearningError:
-        smaller = ", or training.optimizer to adamw_8bit on an NVIDIA GPU" if self._ranks.alone else ""
+        smaller = ", or training.optimizer to adamw_8bit" if self._ranks.alone else ""
         return LearningError(
             f"the memory is too small for the optimizer's moments: {_reason(error)}",
             hint=f"set training.method to lora{smaller}; see `assay plan`",
@@ -192,7 +193,7 @@ class UpdatingLearner(Learner):
         ways = [
             *((f"set training.{key} lower{' still' if self._halved else ''}",) if size > 1 else ()),
             *(() if self._way.gradient_checkpointing else ("set training.gradient_checkpointing to true",)),
-            *(() if self._way.method == "lora" else ("set training.method to lora",)),
+            *(() if self._way.adapts else ("set training.method to lora",)),
             "lower recipe.agent.max_tokens",
         ]
         return LearningError(
@@ -254,22 +255,15 @@ def make_optimizer(model: nn.Module, recipe: TrainingRecipe, **others: Any) -> t
         hidden = [weight for weight in trained if weight.ndim == 2 and id(weight) not in tables]
         inside = set(map(id, hidden))
         return Muon(hidden, [weight for weight in trained if id(weight) not in inside], **settings)
-    devices = sorted({parameter.device.type for parameter in trained})
-    if devices != ["cuda"]:
-        raise _refused(f"they need an NVIDIA GPU, but the model is on {', '.join(devices)}")
     try:
         optim = importlib.import_module("bitsandbytes.optim")
     except (ImportError, OSError, RuntimeError) as error:
-        raise _refused(f"bitsandbytes cannot be loaded: {error}") from error
+        raise LearningError(
+            f"training.optimizer is adamw_8bit, but bitsandbytes cannot be loaded: {error}",
+            hint="set training.optimizer to adamw, or install bitsandbytes 0.50 or later",
+        ) from error
     made: torch.optim.Optimizer = optim.AdamW8bit(trained, **settings)
     return made
-
-
-def _refused(reason: str) -> LearningError:
-    return LearningError(
-        f"training.optimizer is adamw_8bit, but 8-bit moments are not available: {reason}",
-        hint="set training.optimizer to adamw, or install bitsandbytes where the model is on an NVIDIA GPU",
-    )
 
 
 LARGE = 50_000_000
@@ -289,17 +283,24 @@ def return_freed_memory(model: nn.Module) -> bool:
 
 
 def open_for(files: ModelFiles, recipe: TrainingRecipe) -> Any:
-    """Opens a model in the numeric type that the recipe trains in: float32, unless frozen. Raises ModelError."""
-    frozen_half = recipe.method == "lora" and recipe.precision == "bfloat16"
-    return open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
+    """Opens a model in the numeric type that the recipe trains in: float32, unless frozen; `qlora` packs it. Raises
+    ModelError."""
+    dtype = torch.bfloat16 if recipe.adapts and recipe.precision == "bfloat16" else torch.float32
+    if recipe.method != "qlora":
+        return open_model(files, dtype=dtype)
+    model = open_model(files)  # packing sees what float32 has more
+    quantise(model, dtype, recipe.lora_rank)
+    return model
 
 
 def prepare(model: Any, recipe: TrainingRecipe, seed: int) -> None:
-    """Prepares a transformers model for training in place: adds the LoRA adapter and gradient checkpointing if the
-    recipe asks for them. Equal seeds give equal adapters. Raises LearningError for a model that does not support the
-    recipe."""
+    """Prepares a transformers model for training in place: packs frozen weights, adds the LoRA adapter and gradient
+    checkpointing if the recipe asks for them. Equal seeds give equal adapters. Raises LearningError or ModelError for a
+    model that does not support the recipe."""
     return_freed_memory(model)
-    if recipe.method == "lora":
+    if recipe.method == "qlora":
+        quantise(model, model.dtype, recipe.lora_rank)
+    if recipe.adapts:
         add_adapter(model, recipe.lora_rank, recipe.lora_alpha, seed)
     if recipe.gradient_checkpointing:
         # transformers 5.23 renamed it, and the old name warns.

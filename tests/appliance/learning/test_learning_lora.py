@@ -12,7 +12,7 @@ import safetensors.torch
 import torch
 from learning_builders import VOCABULARY, judged, tiny_model, varied, with_model_logprobs
 from peft import PeftModel
-from transformers import AutoModelForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
+from transformers import AutoModelForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 from appliance.inference.adapters import adapter_files, adapter_parameters, base_digest, push_model, weights_digest
 from appliance.inference.folder import open_model, read_model
@@ -102,7 +102,9 @@ def test_packing_and_computing_activations_again_change_nothing_but_rounding() -
             assert mine[name] == pytest.approx(theirs[name], rel=1e-3, abs=1e-6), name
 
 
-@pytest.mark.parametrize("recipe", [LORA, PACKED, PACKED.model_copy(update={"method": "full"})])
+@pytest.mark.parametrize(
+    "recipe", [LORA, PACKED, *(PACKED.model_copy(update={"method": method}) for method in ("full", "qlora"))]
+)
 def test_a_run_that_was_interrupted_ends_in_the_same_bits(tmp_path: Path, recipe: TrainingRecipe) -> None:
     recipe = recipe.model_copy(update={"learning_rate": 1e-3})
     whole = trainer_of(recipe)
@@ -114,7 +116,7 @@ def test_a_run_that_was_interrupted_ends_in_the_same_bits(tmp_path: Path, recipe
     learn(again, 2)
     assert weights_digest(again.model) == weights_digest(whole.model)
     names = {path.name for path in (tmp_path / "step").iterdir()}
-    assert ("adapter_model.safetensors" in names) is ("model.safetensors" not in names) is (recipe.method == "lora")
+    assert ("adapter_model.safetensors" in names) is ("model.safetensors" not in names) is recipe.adapts
 
 
 def test_an_adapter_for_another_base_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
@@ -346,10 +348,29 @@ def test_an_update_without_memory_is_not_tried_again_on_weights_that_may_have_mo
     assert "adamw_8bit" not in trainer._no_moments(MemoryError()).hint, "which several cannot have"
 
 
-def test_moments_of_8_bits_are_refused_where_they_do_not_run() -> None:
-    with pytest.raises(LearningError, match=r"adamw_8bit, but 8-bit moments are not available: .*on cpu") as caught:
-        trainer_of(LORA.model_copy(update={"optimizer": "adamw_8bit"}))
-    assert "training.optimizer" in caught.value.hint
+def test_moments_of_8_bits_are_kept_with_the_checkpoint_and_end_near_those_of_32(tmp_path: Path) -> None:
+    exact = LORA.model_copy(update={"method": "full", "learning_rate": 1e-3})
+    recipe = exact.model_copy(update={"optimizer": "adamw_8bit"})
+
+    def wide() -> Any:
+        torch.manual_seed(0)
+        sizes = {"vocab_size": VOCABULARY, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1}
+        return Qwen2ForCausalLM(Qwen2Config(**sizes, num_attention_heads=4, num_key_value_heads=2, eos_token_id=5))
+
+    whole = trainer_of(recipe, wide())
+    learn(whole, 1)
+    whole.save(tmp_path / "step")
+    learn(whole, 2)
+    kept = [one for state in whole.optimizer.state.values() for one in state.values()]
+    assert torch.uint8 in {one.dtype for one in kept if isinstance(one, torch.Tensor)}
+    again = trainer_of(recipe, wide())
+    again.restore(tmp_path / "step")
+    learn(again, 2)
+    assert weights_digest(again.model) == weights_digest(whole.model)
+    other = trainer_of(exact, wide())
+    learn(other, 3)
+    for mine, theirs in zip(whole.model.parameters(), other.model.parameters(), strict=True):
+        assert (mine - theirs).abs().mean() < 3e-4
 
 
 def test_moments_of_8_bits_are_refused_of_several_learners_before_anything_is_shared_out() -> None:

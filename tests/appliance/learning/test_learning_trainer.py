@@ -104,6 +104,7 @@ def test_a_sampler_that_drifted_shows_in_the_mismatch_and_is_corrected_by_the_re
     found = {}
     for rule, settings in {
         "mask": {"low": middle * 0.9, "high": middle * 1.1},
+        "reject": {"low": 0.9999, "high": 1.0001},
         "truncate": {"most": 1.0, "anchor": "trainer"},
     }.items():
         mismatch = MismatchRecipe.model_validate({"rule": rule, **settings})
@@ -111,6 +112,7 @@ def test_a_sampler_that_drifted_shows_in_the_mismatch_and_is_corrected_by_the_re
         found[rule] = Trainer(tiny_model(seed=1), recipe, seed=1, max_tokens=64).train_step(0, *step)
     assert 0 < found["mask"]["masked_fraction"] < 1
     assert found["mask"]["corrected_fraction"] == 0
+    assert found["reject"]["masked_fraction"] > found["mask"]["masked_fraction"]
     assert 0 < found["truncate"]["corrected_fraction"] < 1
     assert found["truncate"]["ratio"] == pytest.approx(1.0)
     assert found["truncate"]["clip_fraction"] == 0

@@ -85,6 +85,19 @@ def test_the_adapter_is_counted_layer_by_layer() -> None:
     )
 
 
+def test_weights_in_4_bits_take_half_a_byte_and_their_scales_and_are_whole_in_each_learner() -> None:
+    shape, four = llama(8.0), LORA.model_copy(update={"method": "qlora"})
+    linear, trained = sum(a * b for a, b in shape.linear), adapter_parameters(shape, four.lora_rank)
+    parts = plan(shape, WORKSTATION, four, max_tokens=2048, rows=8).parts
+    held = parts["weights"] + parts["gradients"] + parts["moments"]
+    assert held == pytest.approx(0.516 * linear + 2 * (shape.parameters - linear) + 16 * trained, rel=1e-3)
+    two = replace(WORKSTATION, gpus=WORKSTATION.gpus * 2)
+    half = plan(shape, two, four, max_tokens=2048, rows=8, layout=Layout(learners=2)).parts
+    assert half["weights"] == pytest.approx((parts["weights"] + 0.516 * linear) / 2, rel=1e-3)
+    beside = plan(shape, WORKSTATION, four, max_tokens=2048, rows=8).beside
+    assert beside["loading"] > 4 * shape.parameters, "the files are read in float32 before they are packed"
+
+
 def test_a_second_gpu_takes_the_engine() -> None:
     two = replace(WORKSTATION, gpus=WORKSTATION.gpus * 2)
     one = plan(llama(1.0), WORKSTATION, LORA, max_tokens=2048, rows=8)
@@ -119,7 +132,7 @@ def test_what_is_read_and_merged_beside_a_gpu_takes_the_machines_memory_and_not_
     billions=st.floats(0.05, 70),
     tokens=st.sampled_from([256, 1024, 8192]),
     memory=st.integers(1, 512),
-    method=st.sampled_from(["full", "lora"]),
+    method=st.sampled_from(["full", "lora", "qlora"]),
     again=st.booleans(),
 )
 def test_more_of_anything_never_takes_less_and_what_is_said_to_fit_does(
@@ -172,6 +185,7 @@ def test_checkpointing_and_an_adapter_take_less() -> None:
         return plan(llama(1.0), LAPTOP, recipe, max_tokens=2048, rows=4).needed
 
     assert needed(method="lora", gradient_checkpointing=True) < needed(method="lora") < needed()
+    assert "qlora" in {way.method for way in ways(TrainingRecipe(), gpu=True)}
     assert needed(gradient_checkpointing=True) < needed()
 
 

@@ -209,7 +209,7 @@ def test_a_gpu_that_is_too_small_is_said_before_a_night_and_not_where_its_tool_d
     vllm = Layout(vllm=Vllm(0.92))
     with pytest.raises(ModelError, match="beside vLLM takes at least") as beside:
         require_room(found, Hardware(MEMORY, 1, (gpu,)), lora, vllm)
-    assert "set vllm.sleep to 2" in beside.value.hint
+    assert "set recipe.training.method to qlora, or set vllm.sleep to 2" in beside.value.hint
     with pytest.raises(ConfigError, match="of memory, but this machine has"):
         ConfiguredModel(settings.model_copy(update={"device": "cpu"}), 1 << 20).require(TOKENS)
     monkeypatch.setattr(model_readiness, "find_gpus", lambda: ())

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from learning_builders import tiny_model, varied
-from test_learning_ranks import LORA, SMALL, files_of, furthest, trained
+from test_learning_ranks import LORA, QLORA, SMALL, files_of, furthest, trained
 from test_learning_sft import LORA as ADAPTED
 from test_learning_sft import RECIPE as SHOWN
 from test_learning_sft import demonstrations
@@ -50,7 +50,7 @@ def test_one_that_cannot_begin_says_why_and_leaves_nothing(monkeypatch: pytest.M
         RankProcesses(("cpu",))
 
 
-@pytest.mark.parametrize("recipe", [SMALL, LORA], ids=["full", "lora"])
+@pytest.mark.parametrize("recipe", [SMALL, LORA, QLORA], ids=["full", "lora", "qlora"])
 def test_its_losses_and_weights_are_those_of_the_same_learner_in_this_process(
     process: RankProcesses, recipe: TrainingRecipe, tmp_path: Path
 ) -> None:

@@ -8,24 +8,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 from learning_builders import tiny_model, varied
 from test_learning_trainer import RECIPE, records
 from torch import nn
 
-from appliance.inference.folder import open_model
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.rank_processes import RankProcesses
 from appliance.learning.ranks import Ranks
 from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.learning.training.ranked_trainer import RankedTrainer
 from appliance.learning.training.trainer import Trainer
+from appliance.learning.training.updates import open_for
 from runtime.errors import InfrastructureError
 
 SMALL = RECIPE.model_copy(update={"micro_batch": 2})
 LORA = RECIPE.model_copy(
     update={"method": "lora", "lora_rank": 4, "packing": True, "micro_batch_tokens": 40, "precision": "bfloat16"}
 )
+QLORA = LORA.model_copy(update={"method": "qlora"})
 
 
 def files_of(model: nn.Module, folder: Path) -> dict[str, bytes]:
@@ -35,8 +35,7 @@ def files_of(model: nn.Module, folder: Path) -> dict[str, bytes]:
 
 def trained(recipe: TrainingRecipe, folder: Path) -> tuple[dict[str, bytes], nn.Module, nn.Module]:
     files = files_of(varied(layers=2), folder)
-    dtype = torch.bfloat16 if recipe.method == "lora" else torch.float32
-    return files, open_model(files, dtype=dtype), open_model(files, dtype=dtype)
+    return files, open_for(files, recipe), open_for(files, recipe)
 
 
 def furthest(one: nn.Module, other: nn.Module) -> float:
@@ -66,7 +65,7 @@ def test_c9_three_ranks_whose_parts_are_uneven_and_four_go_on_from_the_checkpoin
     for step in range(2):
         two.train_step(step, *records(step, recipe)), one.train_step(step, *records(step, recipe))
     two.save(tmp_path / "two", {"by": "two"})
-    beside = open_model(files, dtype=next(alone.parameters()).dtype)
+    beside = open_for(files, recipe)
     more = RankedTrainer(ranks(count), beside, recipe, 1, max_tokens=64, companions=files)
     assert more.restore(tmp_path / "two") == {"by": "two"}
     told, expected = more.train_step(2, *records(2, recipe)), one.train_step(2, *records(2, recipe))
@@ -81,7 +80,7 @@ def test_c9_three_ranks_whose_parts_are_uneven_and_four_go_on_from_the_checkpoin
 def test_c9_two_ranks_train_as_one_process_does_and_end_together(
     ranks: Callable[[int], RankProcesses], tmp_path: Path
 ) -> None:
-    for recipe in (SMALL, LORA):
+    for recipe in (SMALL, LORA, QLORA):
         learns_what_one_process_learns_and_each_goes_on_from_the_others_checkpoint(
             ranks(2), recipe, tmp_path / recipe.method
         )
@@ -106,7 +105,7 @@ def learns_what_one_process_learns_and_each_goes_on_from_the_others_checkpoint(
     one.save(tmp_path / "one", {"by": "one"})
     last = records(2, recipe)
     one.train_step(2, *last)
-    beside = open_model(files, dtype=next(alone.parameters()).dtype)
+    beside = open_for(files, recipe)
     onward = Trainer(beside, recipe, 1, max_tokens=64, companions=files)
     assert onward.restore(tmp_path / "several") == {"by": "two"}
     onward.train_step(2, *last)

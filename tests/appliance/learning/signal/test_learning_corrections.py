@@ -42,6 +42,19 @@ def test_masking_by_hand() -> None:
     assert corrected("none", counted=False).weights[0].tolist() == [1.0] * 6
 
 
+def test_rejecting_samples_by_hand() -> None:
+    """The first sample's ratios have the geometric mean 1, the second's 2, the third's 0.25; 8 has its mask off."""
+    ratios = torch.tensor([[0.1, 10.0, 8.0], [2.0, 2.0, 2.0], [0.25, 0.25, 8.0]], dtype=torch.float64)
+    mask = torch.tensor([[True, True, False], [True, True, True], [True, True, False]])
+    recipe = MismatchRecipe(rule="reject", low=0.5, high=1.5)
+    found = correct(ratios.log(), torch.zeros_like(ratios), mask, recipe, counted=False)
+    assert found.masked.tolist() == [[False] * 3, [True] * 3, [True, True, False]]
+    assert found.weights[0].tolist() == pytest.approx([0.1, 10.0, 1.0])
+    assert not found.weights[mask & found.masked].any()
+    counted = correct(ratios.log(), torch.zeros_like(ratios), mask, recipe, counted=True)
+    assert counted.weights[0].tolist() == [1.0, 1.0, 1.0]
+
+
 @pytest.mark.parametrize("name", sorted(name for name, one in OBJECTIVES.items() if one.anchor != "sampler"))
 def test_a_ratio_is_in_the_gradient_once(name: str) -> None:
     """Whoever carries it, the objective over the sampler or the correction over the trainer: a token that the trainer
@@ -55,12 +68,13 @@ def test_a_ratio_is_in_the_gradient_once(name: str) -> None:
         {"rule": "mask"},
         {"rule": "truncate", "anchor": "trainer"},
         {"rule": "mask", "anchor": "trainer"},
+        {"rule": "reject", "anchor": "trainer"},
     ):
         recipe = MismatchRecipe.model_validate(settings)
         made = corrected_losses(OBJECTIVES[name], logprobs, *arguments, recipe)
         gradients.append(torch.autograd.grad(made.tokens.losses.sum(), logprobs)[0].item())
         assert made.ratios.item() == pytest.approx(1.1)
-    assert gradients == pytest.approx([-1.0 if name == "reinforce" else -1.1, -1.1, -1.1, -1.1])
+    assert gradients == pytest.approx([-1.0 if name == "reinforce" else -1.1, -1.1, -1.1, -1.1, -1.1])
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTIVES.keys() - {"reinforce"}))

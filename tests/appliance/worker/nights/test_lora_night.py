@@ -1,11 +1,12 @@
-"""A night that trains an adapter, in two processes, ends with a plain model, which is evaluated, decided on and in the
-way of nobody."""
+"""A night that trains an adapter, in two processes or beside weights in 4 bits, ends with a plain model, which is
+evaluated, decided on and in the way of nobody."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
 
+import pytest
 from short_nights import FIXTURE, SHORT, cycle_of, run_night
 
 from appliance.inference.adapters import base_digest
@@ -31,15 +32,18 @@ LORA = SHORT.training.model_copy(
         "gradient_checkpointing": True,
     }
 )
-NIGHT: Recipe = SHORT.model_copy(update={"training": LORA})
 
 
-def test_a_night_with_an_adapter_publishes_a_plain_model(runtime: RuntimeSettings, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("method", "learners"), [("lora", 2), ("qlora", 1)])
+def test_a_night_with_an_adapter_publishes_a_plain_model(
+    runtime: RuntimeSettings, tmp_path: Path, method: str, learners: int
+) -> None:
+    night: Recipe = SHORT.model_copy(update={"training": LORA.model_copy(update={"method": method})})
     with (
         SqliteLedger(tmp_path / "ledger.sqlite3") as ledger,
-        WorkContext(tmp_path, ledger, runtime, NIGHT.agent, load_policy(tmp_path), learners=2) as context,
+        WorkContext(tmp_path, ledger, runtime, night.agent, load_policy(tmp_path), learners=learners) as context,
     ):
-        ledger.put_cycle(cycle_of("n", recipe=NIGHT))
+        ledger.put_cycle(cycle_of("n", recipe=night))
         known = ledger.cycle("n")
         assert known is not None
         CycleRun(known, context, CycleProgress(known, ledger, time.monotonic), FIXTURE).train()
@@ -48,7 +52,7 @@ def test_a_night_with_an_adapter_publishes_a_plain_model(runtime: RuntimeSetting
         names = {path.name for path in kept.iterdir()}
         assert "adapter_model.safetensors" in names
         assert "model.safetensors" not in names
-        decision = run_night(context, "n", recipe=NIGHT)
+        decision = run_night(context, "n", recipe=night)
         cycle = ledger.cycle("n")
         assert cycle is not None
         assert cycle.state is CycleState.DONE
