@@ -20,7 +20,8 @@ ADVISED = 0.9
 CONTEXTS = {"cpu": (1024, 512, 256), "gpu": (16_384, 8192, 4096, 2048, 1024)}
 """Conversation lengths to choose from, in tokens: a CPU needs minutes for a step of long ones."""
 ENOUGH = {"cpu": 512, "gpu": 8192}
-"""Conversation length from which training all weights is preferred to an adapter, and plain weights beside an adapter to packed ones."""
+"""Conversation length from which training all weights is preferred to an adapter. From a fourth of it, an adapter
+beside plain weights is preferred to one beside packed ones."""
 ROWS = {"cpu": 32, "gpu": 64}
 """Most concurrent rollouts."""
 FEWEST_ROWS = (8, 1)
@@ -70,9 +71,9 @@ def recommend(
             if (tokens := longest(tried, rows)) > best.get(tried.method, (-1, tried))[0]:
                 best[tried.method] = tokens, tried
         context, way = best["full"]
-        for smaller in (best["lora"], best["qlora"]):
-            if context < min(ENOUGH[device], smaller[0]):
-                context, way = smaller
+        for method, enough in (("lora", ENOUGH[device]), ("qlora", ENOUGH[device] // 4)):
+            if context < min(enough, best[method][0]):
+                context, way = best[method]
         if context:
             break
     if not context:

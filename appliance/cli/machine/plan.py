@@ -107,10 +107,9 @@ def plan(
     """Compute which ways of training a model fit into this machine. Nothing is loaded.
 
     The first line is what to type. Then memory, context, passes, concurrent rollouts and hours of a night for full
-    training, LoRA and QLoRA, as configured and otherwise, with the configured learners and engines. Hours are measured only if
-    a cycle with this recipe was run here. Exit code 0: it fits as configured; 1: it does not; 2:
-    unknown model, or learners that cannot train together as configured; 5: unreadable ledger, or configured GPUs are
-    missing.
+    training, LoRA and QLoRA, as configured and otherwise, with the configured learners and engines. Hours are measured
+    only if a cycle with this recipe was run here. Exit code 0: it fits as configured; 1: it does not; 2: unknown model,
+    or learners that cannot train together as configured; 5: unreadable ledger, or configured GPUs are missing.
 
     Example: assay plan qwen3-0.6b
     """

@@ -45,6 +45,7 @@ def card(gib: int) -> Hardware:
         (SMALL, 80, "full", 16_384),
         (MIDDLE, 24, "lora", 2048),
         (MIDDLE, 48, "lora", 8192),
+        (LARGE, 32, "qlora", 4096),
         (LARGE, 48, "lora", 4096),
         (LARGE, 80, "lora", 8192),
     ],
