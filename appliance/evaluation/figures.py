@@ -164,6 +164,13 @@ NOTE = (
 )
 
 
+def uncalled(found: EvaluationResults) -> str:
+    """Returns what to do if no attempt called a tool; empty if one did, or for fewer than eight attempts."""
+    if found.all.calls or not found.plan.max_calls or found.all.right + found.all.wrong < 8:
+        return ""
+    return "no attempt called a tool: teach calls with SFT before RL, as `assay train --recipe rstar2-agent` does"
+
+
 def page(found: EvaluationResults) -> str:
     """Returns an evaluation's results as one HTML file."""
     plan = found.plan
@@ -188,6 +195,8 @@ def page(found: EvaluationResults) -> str:
         section("By level", figures(found.levels)),
         section("By seed", figures(found.seeds)),
     ]
+    if advice := uncalled(found):
+        body.append(f"<p>{shown_text(advice)}</p>")
     if found.left_out:
         body.append(section("Not asked", table(["taskset", "why"], [[a, b] for a, b in found.left_out.items()])))
     return document(title, "".join(body), shown_text(NOTE))

@@ -83,7 +83,8 @@ def export_gguf(model: str, target: Path, data: Path, base: str) -> tuple[Export
 
 
 def published(model: str, data: Path) -> Path:
-    """Returns the folder of a published model, named by an alias, a digest prefix, or a path. Raises UsageError."""
+    """Returns the folder of a model, named by an alias, a digest prefix, a base model's name, or a path. Raises
+    UsageError."""
     if model in _ALIASES:
         digest = recorded_alias(data / "ledger.sqlite3", model)
         if digest is None:
@@ -96,10 +97,13 @@ def published(model: str, data: Path) -> Path:
             return found[0]
         if found:
             raise UsageError(f"{len(found)} models begin with {model}", "give more digits")
+    if (base := find_base(model, data)) is not None:
+        return base
     if (path := expanded(model)).is_dir():
         return path
     raise UsageError(
-        f"unknown model {model}", "name champion, the first digits of a digest (`assay model ls`), or a folder"
+        f"unknown model {model}",
+        "name champion, the first digits of a digest or a base model (`assay model ls`), or a folder",
     )
 
 

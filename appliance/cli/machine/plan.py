@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -298,7 +297,6 @@ def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
     """Returns name and shape of the named model, or of the one that a night would start from. Raises UsageError and
     ModelError."""
     from appliance.models.export_model import published, recorded_alias
-    from appliance.models.local_models import find_base
     from appliance.planning.model_shape import EMBEDDED
     from appliance.readiness.model import shape_in
 
@@ -308,8 +306,7 @@ def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
         if settings.model.path is None:
             return "the embedded one", EMBEDDED
         return str(settings.model.path), shape_in(settings.model.path)
-    folder: Path = find_base(model, settings.data) or published(model, settings.data)
-    return model, shape_in(folder)
+    return model, shape_in(published(model, settings.data))
 
 
 def _show(name: str, shape: Shape, machine: Hardware, report: _Report, measured: MeasuredNight | None) -> None:

@@ -37,7 +37,8 @@ RESULTS, PAGE = "results.json", "page.html"
 def evaluate(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for attempts, results and page.")],
     model: Annotated[
-        str, typer.Argument(help="champion, candidate, a digest's first digits, a folder; a name at --endpoint.")
+        str,
+        typer.Argument(help="champion, candidate, a digest's first digits, a base, a folder; a name at --endpoint."),
     ] = "champion",
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")
@@ -148,13 +149,15 @@ def evaluate(
 
 
 def _show(found: EvaluationResults, out: Path) -> None:
-    from appliance.evaluation.figures import cells, headings
+    from appliance.evaluation.figures import cells, headings, uncalled
 
     rows = [found.all, *found.domains, *(row for row in found.tasksets if len(found.tasksets) > 1)]
     ks = list(found.all.pass_at)
     show_table(headings(ks), [cells(row, ks) for row in rows], empty="nothing was asked")
     for name, why in found.left_out.items():
         show_line(f"not asked: {name}: {why}")
+    if advice := uncalled(found):
+        show_line(advice)
     if found.all.lost:
         show_line(f"{found.all.lost} attempts were lost to infrastructure errors and count as neither")
     show_line(f"{out / RESULTS} and {out / PAGE} have all figures; 95 % intervals, clustered by question")

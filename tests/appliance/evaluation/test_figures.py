@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from appliance.evaluation.figures import page, pass_at, results, score
+from appliance.evaluation.figures import page, pass_at, results, score, uncalled
 from appliance.evaluation.plan import EvaluationAttempt, EvaluationPlan
 from curriculum.registry import domain_of
 from policies.statistics import wilson
@@ -44,6 +44,13 @@ def test_what_was_lost_is_counted_apart_and_never_as_wrong() -> None:
     assert [(row.name, row.lost) for row in found.domains] == [("calculator", 1), ("geometry", 2)]
     assert [row.name for row in found.levels] == ["arithmetic/0", "triangles/0"]
     assert every.calls == pytest.approx(7 / 5)
+
+
+@pytest.mark.parametrize(("attempts", "calls", "advised"), [(8, 0, True), (8, 1, False), (7, 0, False)])
+def test_a_model_that_never_calls_a_tool_is_advised_to_learn_it_first(attempts: int, calls: int, advised: bool) -> None:
+    made = [attempt(str(at), 0, "wrong", calls=calls) for at in range(attempts)]
+    found = results(PLAN, made, planned=attempts, left_out={}, domain_of=domain_of, created="now")
+    assert ("SFT" in uncalled(found), "no attempt called" in page(found)) == (advised, advised)
 
 
 def test_intervals_cover_what_they_should_when_attempts_at_a_question_are_alike() -> None:
