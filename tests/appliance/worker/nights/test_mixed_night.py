@@ -15,6 +15,7 @@ from short_nights import SHORT, cycle_of, train_night
 
 from appliance.agent.answers import written
 from appliance.agent.budget import AgentBudget
+from appliance.agent.conversation import Conversation
 from appliance.client.taskset_outcomes import OutcomeState, TasksetOutcome, outcomes_of
 from appliance.curriculum.kept_files import kept_questions
 from appliance.curriculum.own_files import file_of
@@ -105,7 +106,7 @@ class Script:
         setup = CycleSetup("n", 0, RECIPE, usable, sealed, catalog)
         stream = setup.training_tasks(training_rules(rules, _NoCycles(), "n", usable))  # type: ignore[arg-type]
         asked = [*setup.watched, *(task for step in range(2) for task in stream.tasks(step, 10))]
-        self.tasks = {self.renderer.prompt(task.messages, tools_of(task)): task for task in asked}
+        self.tasks = {Conversation.begin(self.renderer, task).ids: task for task in asked}
         self.engine = ScriptedEngine(self, slots=RECIPE.agent.max_tokens, version="")
 
     def __call__(self, request: GenerationRequest, known: Ids) -> Ids:
