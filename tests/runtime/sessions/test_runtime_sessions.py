@@ -256,7 +256,7 @@ def test_a_reply_prepared_for_a_later_call_is_not_believed(pool: Sessions) -> No
     )
     with pool.open() as session:
         says(session, TO_EVERYONE + code)
-        assert session.run("import time\ntime.sleep(50)\nprint('done')").status is CallStatus.DIED
+        assert session.run("import time\ntime.sleep(5)\nprint('done')").status is CallStatus.DIED
 
 
 def test_a_reply_written_between_calls_ends_the_session_at_the_next(pool: Sessions) -> None:
