@@ -121,7 +121,8 @@ class TaggedSyntax:
             if given[1] in arguments:
                 return Malformed(text, "the call gives an argument twice")
             arguments[given[1]] = given[2]
-            if declared_as.get(given[1], {}).get("type", "string") != "string":
+            schema = declared_as.get(given[1])
+            if isinstance(schema, Mapping) and "string" not in schema.get("type", "string"):
                 with suppress(ValueError, RecursionError):
                     arguments[given[1]] = json.loads(given[2])
             at = given.end()

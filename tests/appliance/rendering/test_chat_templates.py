@@ -65,7 +65,7 @@ LOOKUP = ToolSchema(
     description="Looks up.",
     parameters={
         "type": "object",
-        "properties": {"word": {"type": "string"}, "most": {"type": "integer"}},
+        "properties": {"word": {"type": ["string", "null"]}, "most": {"type": "integer"}, "any": True},
         "required": ["word"],
         "additionalProperties": False,
     },
@@ -77,7 +77,7 @@ def test_calls_whose_arguments_have_tags_are_read_as_they_are_written(code: str)
     renderer = made(BEGIN + LOOP + MESSAGE + "{% for call in message.tool_calls %}" + TAGS + "{% endfor %}" + END)
     ids = renderer.prompt(ASKED)
     assert renderer.read(renderer.call(code), ids) == ToolRequest(code)
-    asked = ToolRequest(tool="lookup", arguments={"word": "7", "most": 3})
+    asked = ToolRequest(tool="lookup", arguments={"word": "7", "most": 3, "any": "8"})
     assert renderer.read(renderer.request(asked, [LOOKUP]), ids, [LOOKUP]) == asked
     for wrong in ("", "<function=python>", "<function=python>\n<parameter=code>\n1\n</parameter>\n</function>"):
         turn = (*renderer.plain("<tool_call>\n" + wrong), renderer.stop)
