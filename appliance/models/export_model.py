@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import sqlite3
 import tempfile
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -125,16 +125,23 @@ def recorded_aliases(ledger: Path) -> dict[str, str]:
     unreadable ledger."""
     if not ledger.exists():
         return {}
+    with reading(ledger) as sql:
+        rows = sql.execute("SELECT name, manifest FROM aliases WHERE manifest IS NOT NULL").fetchall()
+    return {name: manifest for name, manifest in rows if manifest}
+
+
+@contextmanager
+def reading(ledger: Path) -> Iterator[sqlite3.Connection]:
+    """Context with a read-only connection to an existing ledger. Raises AssayError if it cannot be read."""
     try:
         with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as sql:
-            rows = sql.execute("SELECT name, manifest FROM aliases WHERE manifest IS NOT NULL").fetchall()
+            yield sql
     except sqlite3.Error as error:
         raise AssayError(
             f"{ledger} cannot be read: {error}",
             "run as the user of the daemon, or run `assay doctor` to check the data folder",
             ExitCode.INFRASTRUCTURE,
         ) from error
-    return {name: manifest for name, manifest in rows if manifest}
 
 
 def _template(folder: Path) -> tuple[dict[str, bytes | None], str]:

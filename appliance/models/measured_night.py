@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from appliance.errors import AssayError, ExitCode
 from appliance.learning.recipes.recipe import Recipe
+from appliance.models.export_model import reading
 from appliance.readiness.model import UnusableModelError, shape_in
 from runtime.model import FrozenModel
 
@@ -33,16 +31,9 @@ def measured_night(ledger: Path, recipe: Recipe, parameters: int) -> MeasuredNig
     unreadable ledger."""
     if not ledger.exists():
         return None
-    try:
-        with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as sql:
-            newest = sql.execute("SELECT key, payload FROM cycles ORDER BY sequence DESC LIMIT ?", (NEWEST,)).fetchall()
-            counts = dict(sql.execute("SELECT cycle, count(*) FROM steps GROUP BY cycle").fetchall())
-    except sqlite3.Error as error:
-        raise AssayError(
-            f"{ledger} cannot be read: {error}",
-            "run as the user of the daemon, or run `assay doctor` to check the data folder",
-            ExitCode.INFRASTRUCTURE,
-        ) from error
+    with reading(ledger) as sql:
+        newest = sql.execute("SELECT key, payload FROM cycles ORDER BY sequence DESC LIMIT ?", (NEWEST,)).fetchall()
+        counts = dict(sql.execute("SELECT cycle, count(*) FROM steps GROUP BY cycle").fetchall())
     for name, payload in newest:
         cycle = json.loads(payload)
         seconds, steps = cycle.get("seconds", {}), counts.get(name, 0)
