@@ -29,8 +29,13 @@ FEWEST_ROWS = (8, 1)
 MOST_PASS = 16_384
 RATES = {"full": (1e-6, 1e-5), "lora": (1e-5, 1e-4), "qlora": (1e-5, 1e-4)}
 """Learning rates by method: of large models, and of `SMALL` ones."""
+WARM_RATES = {"full": 1e-4, "lora": 1e-3, "qlora": 1e-3}
+"""Learning rates of a warm start by method."""
 SMALL, LARGE = 1_000_000_000, 14_000_000_000
-"""Parameters below which rates are higher, and above which groups are smaller."""
+"""Parameters below which rates are higher and a model needs a warm start, because it hardly calls a tool; and above
+which groups are smaller."""
+WARM_START = {"steps": 60, "batch": 16, "warmup_steps": 5, "demonstrations": 1000, "validation_items": 64}
+WARM_START |= {"validate_every": 30, "checkpoint_every": 30}
 NIGHT_HOURS = 8.0
 STEPS = (5, 60)
 """Fewest and most steps of a night."""
@@ -97,6 +102,9 @@ def recommend(
     keys = ("method", "precision", "gradient_checkpointing", "packing", "micro_batch_tokens", *changes)
     values: dict[str, Any] = {f"recipe.training.{key}": getattr(way, key) for key in keys}
     values["recipe.training.steps"] = steps
+    if shape.parameters < SMALL:
+        warm = {"own_model": True, "learning_rate": WARM_RATES[way.method], **WARM_START}
+        values |= {f"recipe.warm_start.{key}": value for key, value in warm.items()}
     values["recipe.agent.max_tokens"] = context
     values["recipe.agent.max_result_chars"] = min(4000, context)
     values["recipe.agent.concurrent"] = rows

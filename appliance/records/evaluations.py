@@ -12,11 +12,11 @@ from runtime.sandbox import Tier, Usage
 
 CHAMPION_RUN, CANDIDATE_RUN = SAMPLED_RUNS = (0, 1)
 """Numbers of the sampled runs of an evaluation, which a decision counts; the two greedy runs follow."""
-
-
+BASE_RUN = 6
+"""Run of the model that the champion's warm start began from."""
 ANCHOR = "anchor/"
 """Prefix of the aliases of anchors."""
-ANCHOR_RUN = 6
+ANCHOR_RUN = 7
 """Run of the first anchor; further anchors follow in order of their digests."""
 
 
@@ -57,6 +57,8 @@ class Evaluation(Record):
     champion: ModelResults
     candidate_greedy: ModelResults
     champion_greedy: ModelResults
+    base: ModelResults | None = None
+    """Sampled results of the model that the champion's warm start began from, in the cycle of that warm start."""
     anchors: tuple[ModelResults, ...] = ()
     """Sampled results of anchors other than these two models, each on the tasksets of which it is the anchor."""
     anchored: dict[str, str] = Field(default_factory=dict)

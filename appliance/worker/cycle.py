@@ -26,7 +26,7 @@ from appliance.learning.recipes.recipe import Recipe
 from appliance.learning.recipes.stages import Stage
 from appliance.promotion.evidence import CANDIDATE, CHAMPION, meetings
 from appliance.records.cycles import SEALED, Checkpoint, Cycle, TrainingStage
-from appliance.records.evaluations import CANDIDATE_RUN, CHAMPION_RUN, Evaluation, ModelResults
+from appliance.records.evaluations import BASE_RUN, CANDIDATE_RUN, CHAMPION_RUN, Evaluation, ModelResults
 from appliance.records.training import Judged
 from appliance.rendering.renderer import RenderingError
 from appliance.settings.config_layers import ConfigError
@@ -43,7 +43,7 @@ from appliance.worker.evaluation.attest import write_attestation
 from appliance.worker.evaluation.evaluate import EvalRun, evaluate
 from appliance.worker.evaluation.measurements import CycleMeasurements
 from appliance.worker.setup.context import WorkContext, try_out
-from appliance.worker.setup.cycle_setup import CycleSetup, left_out, trained_questions, watched_in
+from appliance.worker.setup.cycle_setup import CycleSetup, TrainingResult, left_out, trained_questions, watched_in
 from appliance.worker.setup.progress import CycleProgress
 from appliance.worker.sft.stage import SftRun
 from appliance.worker.stages import StagedTraining, published
@@ -211,13 +211,26 @@ class CycleRun:
     def _first(self, setup: CycleSetup) -> Checkpoint:
         """Publishes the first model when none is in service: the owner's model, or a warm-started seedling."""
         with self._progress.phase("warm_start"):
-            if self._model_path is not None:
-                self._try_out(self._model_path)
-                digest = publish(self._model_path, self._models)
-                return self._recorded(digest, None, "imported", 0, {}, sealed=setup.sealed)
-            made = SftRun(setup, self._context, self._progress).run()
-            digest = publish(made.folder, self._models)
-            return self._recorded(digest, None, "warm_start", made.step, made.metrics, sealed=setup.sealed)
+            if self._model_path is None:
+                made = SftRun(setup, self._context, self._progress).run()
+                digest = publish(made.folder, self._models)
+                return self._recorded(digest, None, "warm_start", made.step, made.metrics, sealed=setup.sealed)
+            self._try_out(self._model_path)
+            digest = publish(self._model_path, self._models)
+            own = self._recorded(digest, None, "imported", 0, {}, sealed=setup.sealed)
+            if not self._recipe.warm_start.own_model:
+                return own
+            made = SftRun(setup, self._context, self._progress, source=self._files(own)).run()
+            taught = self._published(made, own)
+            if taught is None:
+                self._progress.say("warning", "the warm start learned nothing: the model stays as it was")
+                return own
+            return self._recorded(taught, digest, "warm_start", made.step, made.metrics, sealed=setup.sealed)
+
+    def _published(self, made: TrainingResult, start: Checkpoint) -> str | None:
+        """Publishes what was trained from `start`; returns its digest, or None if the weights are unchanged."""
+        folder = self._context.data / start.folder
+        return published(made, self._recipe.training.method, self._files(start), folder, self._models)
 
     def _try_out(self, folder: Path) -> None:
         """Scores one question with the owner's model before anything is recorded. Raises ConfigError for an unusable
@@ -239,8 +252,7 @@ class CycleRun:
             candidate = run.train(champion)
         else:
             made = RlLoop(setup, self._files(champion), self._context, self._progress).run()
-            method, began = self._recipe.training.method, self._context.data / champion.folder
-            digest = published(made, method, self._files(champion), began, self._models)
+            digest = self._published(made, champion)
             if digest is None:
                 candidate = champion
             else:
@@ -323,6 +335,7 @@ class CycleRun:
             said = f"{who}, {'sampled' if temperature else 'greedy'}: {right}"
             self._progress.say("evaluation", said, step=float(place), steps=float(len(runs)))
             self._progress.save()
+        base = self._of_base(champion, setup)
         (theirs, their_rollouts), (ours, our_rollouts) = found[0], found.get(1, found[0])
         asked = frozenset(task.taskset for task in setup.sealed.tasks)
         anchored = anchored_in(self._ledger, champion.manifest, asked.union(with_anchor(self._ledger, self._cycle.id)))
@@ -342,6 +355,7 @@ class CycleRun:
             candidate=ours,
             champion_greedy=found[2][0],
             candidate_greedy=found.get(3, found[2])[0],
+            base=base,
             anchors=anchors,
             anchored=anchored,
             rows=rows_of(setup),
@@ -351,3 +365,18 @@ class CycleRun:
             policy=self._context.policy.digest,
         )
         self._ledger.put_evaluation(evaluation)
+
+    def _of_base(self, champion: Checkpoint, setup: CycleSetup) -> ModelResults | None:
+        """Evaluates the model that this cycle's warm start began from, sampled; None if it began from none."""
+        own = champion.cycle == self._cycle.id and champion.stage == "warm_start" and champion.parent is not None
+        base = self._ledger.checkpoint(champion.parent) if own and champion.parent is not None else None
+        if base is None:
+            return None
+        run = EvalRun(
+            self._cycle.id, base, self._recipe.evaluation.temperature, BASE_RUN, derive("exam", self._cycle.seed)
+        )
+        results = evaluate(run, setup.sealed.tasks, self._context)[0]
+        right = f"{sum(item.passed is True for item in results.items)} of {len(results.items)} right"
+        self._progress.say("evaluation", f"before the warm start, sampled: {right}")
+        self._progress.save()
+        return results

@@ -21,6 +21,7 @@ from typing import TypeVar
 from rich.console import Console
 
 from appliance.audit.kept_heads import head_files, head_name
+from appliance.cli.demo.own_model import in_own_folder, shortened
 from appliance.cli.demo.report import DemoReport, report
 from appliance.cli.demo.screen import DemoProgress, screen
 from appliance.cli.shell.noted_signals import HeldInterrupt
@@ -47,12 +48,17 @@ KEPT_ASIDE = "before"
 T = TypeVar("T")
 
 
-def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) -> int:
-    """Runs or resumes the demonstration, or shows its result; returns the exit code. Raises what the core raises."""
+def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None, model: str = "") -> int:
+    """Runs or resumes the demonstration, or shows its result; returns the exit code. `model` is a pretrained model to
+    start from, by default the embedded one. Raises what the core and importing raise."""
     console = Console()
     started = time.monotonic()
+    if model:
+        settings = in_own_folder(settings, model)
     if fresh:
         _set_aside(settings, console)
+    if model:
+        settings = shortened(settings, model)
     with (
         started_broker(settings) as ground,
         Core(
@@ -74,10 +80,10 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
                     hint=f"see {settings.data / 'logs' / 'worker.log'}; `assay doctor` checks the machine",
                     code=ExitCode.INFRASTRUCTURE,
                 )
-            _require_no_wait(core)
+            _require_no_wait(core, cycle)
             progress.begin("job")
             job = _run_job(core, cycle)
-            _require_no_wait(core)
+            _require_no_wait(core, cycle)
             progress.begin("verify")
             bundle = settings.data / "artifacts" / job.id if job.artifact else None
             verified = bundle is not None and _verify(bundle)
@@ -107,7 +113,8 @@ def _cycle(core: Core, seed: int, console: Console) -> Cycle:
                 markup=False,
             )
             return cycle
-    console.print("this takes about ten minutes on two idle cores; an estimate for this machine follows")
+    minutes = "an hour" if core.settings.recipe.warm_start.own_model else "ten minutes"
+    console.print(f"this takes about {minutes} on two idle cores; an estimate for this machine follows")
     return core.cycles.start("demo", seed)
 
 
@@ -143,12 +150,17 @@ def _beside(core: Core, work: Callable[[], T], show: Callable[[], None]) -> T:
         return running.result()
 
 
-def _require_no_wait(core: Core) -> None:
-    """Raises AssayError if the demonstration's work is blocked, since nothing here retries later as the daemon does."""
-    if core.supervisor.waits_for:
+def _require_no_wait(core: Core, cycle: Cycle) -> None:
+    """Raises AssayError if the demonstration's work is blocked or paused, since nothing here retries later as the
+    daemon does."""
+    waits = core.supervisor.waits_for
+    if not waits and not cycle.state.ended:
+        blocked = core.readiness.blocked(cycle)
+        waits = blocked.text if blocked is not None else "its night was paused: see the last event above"
+    if waits:
         core.readiness.require_configured(core.cycles.unfinished())
         raise AssayError(
-            f"the demonstration cannot continue now: {core.supervisor.waits_for}",
+            f"the demonstration cannot continue now: {waits}",
             hint="run the same command again later: nothing is repeated",
             code=ExitCode.INFRASTRUCTURE,
         )
@@ -187,7 +199,11 @@ def _commands(settings: Settings, found: DemoReport) -> list[tuple[str, str]]:
         command, purpose = "approve", "your signature puts the candidate into service; `assay key new` makes your key"
     else:
         command, purpose = "show", "the objections to the candidate, gate by gate"
+    use = []
+    if settings.recipe.warm_start.own_model and settings.model.path is not None:
+        use = [(f"{assay} model use {settings.model.path.name}{where}", "settings for whole nights with this model")]
     return [
+        *use,
         (f"{assay} serve{where}", "starts the daemon on this data folder; keep it running and use a second terminal"),
         (f"{assay} tui{where}", "the night, its rollouts, the decision and the jobs on one screen"),
         (f"{assay} model {command} {found.candidate[:12]}{where}", purpose),

@@ -22,6 +22,8 @@ MOST_ROLLOUTS = 1_000_000
 class FamilyRow(FrozenModel):
     family: str
     items: int
+    base: float | None
+    """Success before the warm start; None for the embedded model, which begins with it."""
     before: float
     after: float
 
@@ -37,6 +39,10 @@ class DemoReport(FrozenModel):
     """Seconds for sampling (engine and tools), verifying, and learning with all records and checks."""
     sealed_items: int
     sealed_set: str
+    success_base: float | None
+    """Success of the pretrained model before its warm start; None for the embedded one."""
+    success_base_low: float | None
+    success_base_high: float | None
     success_before: float
     success_before_low: float
     success_before_high: float
@@ -91,6 +97,8 @@ def report(ledger: Ledger, cycle: Cycle, job: Job, *, bundle: str, verified: boo
     sampled = compare(evaluation.candidate, evaluation.champion)
     greedy = compare(evaluation.candidate_greedy, evaluation.champion_greedy)
     families = by_family(evaluation.candidate, evaluation.champion)
+    base = None if evaluation.base is None else compare(evaluation.champion, evaluation.base).champion
+    bases = {} if evaluation.base is None else by_family(evaluation.champion, evaluation.base)
     sampling = _sum(steps, "sampling_seconds")
     outside = calls_outside_sandbox([one.rollout for one in examined])
     return DemoReport(
@@ -101,13 +109,20 @@ def report(ledger: Ledger, cycle: Cycle, job: Job, *, bundle: str, verified: boo
         seconds_in_training=_training_seconds(cycle, steps),
         sealed_items=sampled.items,
         sealed_set=evaluation.sealed_set,
+        **_interval("success_base", base),
         **_interval("success_before", sampled.champion),
         **_interval("success_after", sampled.candidate),
         greedy_before=greedy.champion.value,
         greedy_after=greedy.candidate.value,
         **_interval("gain", sampled.gain, 100.0),
         families=tuple(
-            FamilyRow(family=name, items=found.items, before=found.champion.value, after=found.candidate.value)
+            FamilyRow(
+                family=name,
+                items=found.items,
+                base=bases[name].champion.value if name in bases else None,
+                before=found.champion.value,
+                after=found.candidate.value,
+            )
             for name, found in families.items()
         ),
         tool_errors_in_correct_before=sampled.champion_errors,
@@ -134,7 +149,9 @@ def report(ledger: Ledger, cycle: Cycle, job: Job, *, bundle: str, verified: boo
     )
 
 
-def _interval(name: str, share: Share, unit: float = 1.0) -> dict[str, Any]:
+def _interval(name: str, share: Share | None, unit: float = 1.0) -> dict[str, Any]:
+    if share is None:
+        return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
     return {name: unit * share.value, f"{name}_low": unit * share.low, f"{name}_high": unit * share.high}
 
 

@@ -18,7 +18,7 @@ from rich.segment import ControlType, Segment
 from rich.table import Table
 from rich.text import Text
 
-from appliance.cli.demo.report import DemoReport
+from appliance.cli.demo.report import DemoReport, FamilyRow
 from appliance.cli.shell.live_line import rows_of
 from appliance.client.gate_figures import figure_in_words, needed_in_words
 from appliance.records.cycles import Event
@@ -231,6 +231,9 @@ def _figures(report: DemoReport) -> Table:
     table.add_column(f"{report.sealed_items} sealed questions, sampled, 95 % intervals; before → after")
     before = _share(report.success_before, report.success_before_low, report.success_before_high)
     after = _share(report.success_after, report.success_after_low, report.success_after_high)
+    base = ""
+    if report.success_base is not None and report.success_base_low is not None and report.success_base_high is not None:
+        base = _share(report.success_base, report.success_base_low, report.success_base_high)
     errors = f"{report.tool_errors_in_correct_before:.3f} → {report.tool_errors_in_correct_after:.3f}"
     rates = f"{report.tokens_per_second:,.0f} tokens/s and {report.tool_calls_per_second:,.0f} tool calls/s"
     spent_on = dict(report.seconds_by_phase)
@@ -238,17 +241,24 @@ def _figures(report: DemoReport) -> Table:
     phases = ", ".join(f"{NAMES.get(name, name)} {spent:.0f}" for name, spent in spent_on.items())
     inside = ", ".join(f"{name} {spent:.0f}" for name, spent in report.seconds_in_training.items())
     for name, text in {
+        "no examples": f"{base}, the pretrained model" if base else "",
         "success": f"{before} → {after}",
         "gain": f"{report.gain:+.1f} points [{report.gain_low:+.1f}, {report.gain_high:+.1f}], paired",
         "greedy": f"{report.greedy_before:.3f} → {report.greedy_after:.3f}",
         "tool errors": f"{errors} of the calls inside correct rollouts",
-        "families": ", ".join(f"{row.family} {row.before:.2f}→{row.after:.2f}" for row in report.families),
+        "families": ", ".join(map(_family, report.families)),
         "speed": f"{rates} while sampling",
         "tool calls": f"{report.tool_calls:,}, of them outside a sandbox: {report.tool_calls_outside_sandbox}",
         "seconds": f"{report.seconds:.0f}: {phases} (in training: {inside})",
     }.items():
-        table.add_row(name, text)
+        if text:
+            table.add_row(name, text)
     return table
+
+
+def _family(row: FamilyRow) -> str:
+    base = "" if row.base is None else f"{row.base:.2f}→"
+    return f"{row.family} {base}{row.before:.2f}→{row.after:.2f}"
 
 
 def _share(value: float, low: float, high: float) -> str:

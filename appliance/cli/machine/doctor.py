@@ -24,7 +24,7 @@ from appliance.cli.machine.doctor_cluster import cluster
 from appliance.cli.machine.doctor_gpus import gpus, probe
 from appliance.cli.machine.doctor_isolation import isolation
 from appliance.cli.machine.doctor_model import first_prompt, model
-from appliance.cli.machine.plan import shape_named
+from appliance.cli.machine.recommended import shape_named
 from appliance.cli.show.printing import Output, for_people, show_line
 from appliance.daemon.processes.listening import MAX_PATH_BYTES
 from appliance.errors import ExitCode

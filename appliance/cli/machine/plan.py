@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from appliance.cli.machine.recommended import evaluated, layout_of, machine_of, recommended, shape_named
 from appliance.cli.shell.options import read_settings
 from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_table
 from appliance.errors import ExitCode
@@ -107,8 +107,8 @@ def plan(
 
     The first line is what to type. Then memory, context, passes, concurrent rollouts and hours of a night for full
     training, LoRA and QLoRA, as configured and otherwise, with the configured learners and engines. Hours are measured
-    only if a cycle with this recipe was run here. Exit code 0: it fits as configured; 1: it does not; 2: unknown model,
-    or learners that cannot train together as configured; 5: unreadable ledger, or configured GPUs are missing.
+    once a cycle with this recipe has recorded a step. Exit code 0: it fits as configured; 1: it does not; 2: unknown
+    model, or learners that cannot train together as configured; 5: unreadable ledger, or configured GPUs are missing.
 
     Example: assay plan qwen3-0.6b
     """
@@ -119,7 +119,7 @@ def plan(
     items = evaluated(settings)
     report = _report(settings, shape, machine, items)
     best = recommended(settings, shape, machine)
-    measured = measured_night(ledger, settings.recipe, shape.parameters)
+    measured = measured_night(ledger, settings.recipe, shape.parameters, items)
     first = _first(report, best, _usable(settings, model))
     document = PlanDocument(
         do=first,
@@ -156,29 +156,6 @@ class _Report(NamedTuple):
         own = ConfiguredPlan.model_fields.keys() - vars(one.layout).keys() - {"method", "fewest_learners"}
         values: dict[str, Any] = {name: getattr(one, name) for name in own} | vars(one.layout)
         return ConfiguredPlan(method=one.recipe.method, fewest_learners=self.fewest_learners, **values)
-
-
-def evaluated(settings: Settings, steps: int | None = None) -> int:
-    """Returns the conversations of a cycle outside its training steps, with those of the recorded anchors; `steps`
-    defaults to the configured ones. Raises AssayError for an unreadable ledger."""
-    from appliance import planning
-    from appliance.models.export_model import recorded_aliases
-    from appliance.records.evaluations import ANCHOR
-
-    aliases = recorded_aliases(settings.data / "ledger.sqlite3")
-    anchors = {name.removeprefix(ANCHOR): model for name, model in aliases.items() if name.startswith(ANCHOR)}
-    training = settings.recipe.training
-    recipe = settings.recipe.model_copy(update={"training": training.model_copy(update={"steps": steps})})
-    return planning.evaluated_items(recipe if steps else settings.recipe, anchors, aliases.get("champion"))
-
-
-def recommended(settings: Settings, shape: Shape, machine: Hardware) -> Recommendation | None:
-    """Returns the settings that fit best, with the configured learners and engines. Raises as `layout_of`."""
-    from appliance import planning
-    from appliance.planning.recommend import STEPS
-
-    items = evaluated(settings, STEPS[0])  # not the configured ones, so that the same settings are recommended again
-    return planning.recommend(shape, machine, settings.recipe.training, layout_of(settings, machine), items)
 
 
 def _usable(settings: Settings, model: str) -> str:
@@ -270,43 +247,6 @@ def _share(machine: Hardware, one: Plan, none: str) -> str:
 
 def _percent(vllm: Vllm) -> str:
     return f"{100 * vllm.memory_share:.0f} %"
-
-
-def layout_of(settings: Settings, machine: Hardware) -> Layout:
-    """Returns how the configuration distributes learners and engines over GPUs. Raises ModelError for missing or
-    invisible GPUs, ConfigError for learners that cannot train together."""
-    from appliance.inference.gpu_numbers import VISIBLE
-    from appliance.planning.hardware import gpu_layout
-    from appliance.readiness.model import require_optimizer
-
-    require_optimizer(settings.recipe.training, settings.model.learners)
-    visible = os.environ.get(VISIBLE)
-    return gpu_layout(settings.model, settings.vllm, settings.placement, len(machine.gpus), visible)
-
-
-def machine_of(settings: Settings) -> Hardware:
-    """Returns this machine's hardware, without GPUs if the configuration excludes them."""
-    from appliance.planning import without_gpus
-    from appliance.planning.hardware import find_machine
-
-    machine = find_machine()
-    return without_gpus(machine) if settings.model.device == "cpu" else machine
-
-
-def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
-    """Returns name and shape of the named model, or of the one that a night would start from. Raises UsageError and
-    ModelError."""
-    from appliance.models.export_model import published, recorded_alias
-    from appliance.planning.model_shape import EMBEDDED
-    from appliance.readiness.model import shape_in
-
-    if not model:
-        if champion := recorded_alias(settings.data / "ledger.sqlite3", "champion"):
-            return f"{champion[:12]} (in service)", shape_in(settings.data / "models" / champion)
-        if settings.model.path is None:
-            return "the embedded one", EMBEDDED
-        return str(settings.model.path), shape_in(settings.model.path)
-    return model, shape_in(published(model, settings.data))
 
 
 def _show(name: str, shape: Shape, machine: Hardware, report: _Report, measured: MeasuredNight | None) -> None:

@@ -126,24 +126,12 @@ def _folder(settings: Settings, name: str, form: str) -> Path:
 def _values(settings: Settings, folder: Path) -> tuple[dict[str, Any], float]:
     """Returns the recommended settings by dotted key, and the hours of a night. Raises ModelError, and AssayError (1)
     if no way of training fits."""
-    from appliance.cli.machine.plan import machine_of, recommended
+    from appliance.cli.machine.recommended import machine_of, recommended
     from appliance.errors import AssayError, ExitCode
     from appliance.inference.engine import ModelError
     from appliance.readiness.model import UnusableModelError, examine, shape_in
 
-    machine = machine_of(settings)
-    values: dict[str, Any] = {"model.path": str(folder)}
-    model = settings.model
-    if machine.gpus and model.engine == "torch" and _has_vllm():
-        values["model.engine"] = "vllm"
-        model = model.model_copy(update={"engine": "vllm"})
-    vllm = settings.vllm
-    training = settings.recipe.training
-    shared = model.engine == "vllm" and len(machine.gpus) <= model.learners  # a learner needs the engine's GPU
-    if shared and not training.max_staleness:
-        values["vllm.sleep"] = 2
-        vllm = vllm.model_copy(update={"sleep": 2})
-    best = recommended(settings.model_copy(update={"model": model, "vllm": vllm}), shape_in(folder), machine)
+    best = recommended(settings, shape_in(folder), machine_of(settings))
     if best is None:
         raise AssayError(
             "no way of training this model fits into this machine",
@@ -151,17 +139,10 @@ def _values(settings: Settings, folder: Path) -> tuple[dict[str, Any], float]:
             ExitCode.FAILED_VERDICT,
         )
     try:
-        examine(folder, training, int(best.values["recipe.agent.max_tokens"]))
+        examine(folder, settings.recipe.training, int(best.values["recipe.agent.max_tokens"]))
     except ModelError as error:
         raise UnusableModelError(f"{folder}: {error}", hint=error.hint) from error
-    return {**values, **best.values}, best.plan.hours
-
-
-def _has_vllm() -> bool:
-    from appliance.inference.vllm.placement import find_environment, is_tested
-
-    found = find_environment(None)
-    return found is not None and is_tested(found)
+    return {"model.path": str(folder), **best.values}, best.plan.hours
 
 
 def _needed(settings: Settings, file: Path, values: dict[str, Any]) -> dict[str, Any]:

@@ -111,10 +111,17 @@ def demo(
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the result to this file.")
     ] = None,
+    model: Annotated[
+        str,
+        typer.Option("--model", metavar="NAME", help="A pretrained model: a registered base, or a source to import."),
+    ] = "",
 ) -> None:
     """Run one night in miniature on this machine, in minutes. An unfinished one continues.
 
-    Example: assay demo --seed 7 --json night.json
+    With --model a pretrained model learns its tool from examples first, and then from verdicts. Its data folder is
+    beside the default one, unless --data names another.
+
+    Example: assay demo --model smollm2
     """
     if json_file is not None:
         _must_be_writable(json_file)
@@ -123,7 +130,7 @@ def demo(
     # Whoever ends it politely sees the same as with Ctrl-C, and the terminal is put right.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = run_demo(read_settings(), seed=seed, fresh=fresh, json_file=json_file)
+        code = run_demo(read_settings(), seed=seed, fresh=fresh, json_file=json_file, model=model)
     except KeyboardInterrupt:
         typer.echo("stopped; nothing is lost: the same command, without --fresh, continues from here", err=True)
         raise typer.Exit(130) from None

@@ -178,7 +178,7 @@ def _say_scaled(recipe: StagedRecipe, settings: Settings) -> None:
 
 def _where(settings: Settings, recipe: StagedRecipe) -> tuple[Shape, Hardware, Layout, dict[str, Shape]]:
     """Returns the starting model's shape, this machine, the GPU layout, and the shapes of scoring models, if known."""
-    from appliance.cli.machine.plan import layout_of, machine_of, shape_named
+    from appliance.cli.machine.recommended import layout_of, machine_of, shape_named
     from appliance.errors import AssayError
     from appliance.inference.engine import ModelError
     from appliance.models.export_model import published
@@ -193,7 +193,7 @@ def _where(settings: Settings, recipe: StagedRecipe) -> tuple[Shape, Hardware, L
 
 
 def _show_plan(recipe: StagedRecipe, settings: Settings) -> None:
-    from appliance.cli.machine.plan import shape_named
+    from appliance.cli.machine.recommended import shape_named
     from appliance.planning.training_recipes import rows_of
 
     name, _ = shape_named(settings, "")

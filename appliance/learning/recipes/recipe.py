@@ -157,10 +157,19 @@ def _known_objective(name: str) -> str:
     return name
 
 
+def _own_objective(text: str) -> str:
+    taskset, equals, name = text.partition("=")
+    if not (taskset and equals):
+        raise ValueError(f'{text!r} names no taskset and objective: write "TASKSET=OBJECTIVE"')
+    return f"{taskset}={_known_objective(name)}"
+
+
 class WarmStartRecipe(FiniteRecord):
     """Settings of SFT on generated traces, which teaches format and tool use; `right_choice` sets how often the right
     call is shown."""
 
+    own_model: bool = False
+    """Gives the model of `model.path` a warm start before its first night, as the embedded model always has one."""
     steps: Annotated[int, UnitName("steps")] = Field(300, ge=1)
     """Maximum steps of the warm start."""
     batch: Annotated[int, UnitName("demonstrations")] = Field(32, ge=1)
@@ -223,6 +232,9 @@ class TrainingRecipe(FiniteRecord):
     orthogonalises the updates of hidden matrices (2502.16982)."""
     objective: Annotated[str, AfterValidator(_known_objective)] = "dapo"
     """Loss to minimise: grpo, dapo, dr_grpo, gspo, cispo, dppo, max_rl or reinforce."""
+    objectives: tuple[Annotated[str, AfterValidator(_own_objective)], ...] = ()
+    """Objectives of single tasksets, each as "TASKSET=OBJECTIVE", with the clip bounds of that objective; a taskset's
+    weight in an update is its share of the trained tokens."""
     learning_rate: Annotated[float, UnitName("per step")] = Field(4e-4, gt=0)
     """Peak learning rate of the training."""
     warmup_steps: Annotated[int, UnitName("steps")] = Field(5, ge=0)
@@ -276,6 +288,19 @@ class TrainingRecipe(FiniteRecord):
         """True if an adapter is trained on frozen weights."""
         return self.method != "full"
 
+    def objective_of(self, taskset: str) -> str:
+        """Returns the name of the objective by which a taskset is trained."""
+        return dict(one.split("=") for one in self.objectives).get(taskset, self.objective)
+
+    @property
+    def all_objectives(self) -> frozenset[str]:
+        """Names of the objectives of all tasksets."""
+        return frozenset({self.objective, *(one.partition("=")[2] for one in self.objectives)})
+
+    def clip_of(self, objective: str) -> tuple[float, float]:
+        """Returns the bounds of the ratio with this objective."""
+        return (self.clip_low, self.clip_high) if objective == self.objective else OBJECTIVES[objective].clip
+
     def require_learners(self, learners: int) -> None:
         """Raises LearningError if the recipe does not support this number of learner processes."""
         if learners > 1 and self.optimizer == "adamw_8bit":
@@ -308,10 +333,19 @@ class TrainingRecipe(FiniteRecord):
     @field_validator("mismatch")
     @classmethod
     def _counted_once(cls, value: MismatchRecipe, info: ValidationInfo) -> MismatchRecipe:
-        name = info.data.get("objective")
-        why = name and mismatch_refusal(value, name, OBJECTIVES[name], info.data.get("minibatches", 1))
-        if why:
-            raise ValueError(why)
+        own = {one.partition("=")[2] for one in info.data.get("objectives", ())}
+        for name in filter(None, (info.data.get("objective"), *sorted(own))):
+            if why := mismatch_refusal(value, name, OBJECTIVES[name], info.data.get("minibatches", 1)):
+                raise ValueError(why)
+        return value
+
+    @field_validator("objectives")
+    @classmethod
+    def _one_for_each(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        names = [one.partition("=")[0] for one in value]
+        twice = next((name for name in names if names.count(name) > 1), "")
+        if twice:
+            raise ValueError(f"{twice} has two objectives: name one")
         return value
 
     @field_validator("branching")

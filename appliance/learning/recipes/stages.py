@@ -111,7 +111,7 @@ def _own_refusal(stage: Stage) -> str:
         return 'file needs data = "file"'
     if stage.kind == "distil" and not stage.scored_by:
         return "distil needs scored_by: the model whose log-probabilities are the target"
-    if stage.kind == "distil" and stage.recipe.training.objective == "gspo":
+    if stage.kind == "distil" and "gspo" in stage.recipe.training.all_objectives:
         return "gspo weighs whole answers, but a teacher scores tokens: use dapo or another objective"
     return ""
 

@@ -85,7 +85,8 @@ def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> G
     rewards = tuple(reward_of(one, recipe) for one in alive)
     attempts = attempts_of([one.rollout for one in alive])
     selected, reason = _choose(alive, attempts, rewards, len(judged), recipe, Random(f"{seed}/{step}/{task}"))
-    advantages, shared = credited_attempts([attempts[i] for i in selected], rewards, OBJECTIVES[recipe.objective])
+    objective = OBJECTIVES[recipe.objective_of(judged[0].family)]
+    advantages, shared = credited_attempts([attempts[i] for i in selected], rewards, objective)
     kept = sorted(advantages)
     return Group(
         id=f"{cycle}/{step}/{task}",

@@ -71,7 +71,6 @@ class Trainer(UpdatingLearner):
         self._teacher = teacher
         self.recipe = recipe
         self._max_tokens = max_tokens
-        self._objective = OBJECTIVES[recipe.objective]
 
     def train_step(self, step: int, judged: Sequence[Judged], groups: Sequence[Group]) -> dict[str, float]:
         """Trains on the rollouts of `judged` that `groups` kept, and returns figures:
@@ -101,12 +100,13 @@ class Trainer(UpdatingLearner):
         elif self.recipe.planning.credit:
             chosen = [credited(one, plans.grams, self.recipe.planning.alpha) for one in chosen]
         rate = self._set_learning_rate(step)
+        objectives = {one.rollout.id: self.recipe.objective_of(one.family) for one in judged}
         norms: list[float] = []
         sums, mismatch = dict.fromkeys((*MEANS, "tokens"), 0.0), dict.fromkeys(MISMATCH, 0.0)
         self.model.train()
         with self._seeded("training"):
             for minibatch in self._minibatches(chosen, step):
-                norm, found = self._in_memory(partial(self._update, sums), minibatch)
+                norm, found = self._in_memory(partial(self._update, sums, objectives), minibatch)
                 mismatch = mismatch if norms else found
                 norms.append(norm)
         self.model.eval()
@@ -181,26 +181,31 @@ class Trainer(UpdatingLearner):
         routes = collate_routes(micro, self._routers).to(self._device)
         return self._routers.replaying(routes[read_tokens(wanted)] if self.recipe.packing else routes.flatten(0, 1))
 
-    def _update(self, sums: dict[str, float], minibatch: Sequence[Sample]) -> tuple[float, dict[str, float]]:
-        """Takes one optimizer step on a minibatch and adds its token figures to `sums`. Returns the gradient norm and
-        the mismatch figures before the step."""
+    def _update(
+        self, sums: dict[str, float], objectives: Mapping[str, str], minibatch: Sequence[Sample]
+    ) -> tuple[float, dict[str, float]]:
+        """Takes one optimizer step on a minibatch and adds its token figures to `sums`; `objectives` are those of its
+        rollouts. Returns the gradient norm and the mismatch figures before the step."""
         tokens = sum(one.trained_tokens for one in minibatch)
-        answers = math.fsum(one.share for one in minibatch)
-        denominator = self._objective.denominator(tokens, answers, self._max_tokens)
-        clip = (self.recipe.clip_low, self.recipe.clip_high)
+        parts: dict[str, list[Sample]] = {}
+        for one in minibatch:
+            parts.setdefault(objectives[one.rollout], []).append(one)
+        denominators = {name: self._denominator(name, part, tokens) for name, part in parts.items()}
         found = dict.fromkeys((*MEANS, "kl"), 0.0)
         ends = {"low": -math.inf, "high": -math.inf}
         self._optimizer.zero_grad(set_to_none=True)
-        for micro, counts in self._shared(self._passes(minibatch)):
+        for micro, counts in self._shared([one for part in parts.values() for one in self._passes(part)]):
+            name = objectives[micro[0].rollout]
+            objective, clip = OBJECTIVES[name], self.recipe.clip_of(name)
             batch = collate(micro).to(self._device)
             mask, sampled, advantages = batch.mask[:, 1:], batch.logprobs[:, 1:], batch.advantages[:, 1:]
             with self._replaying(micro, mask):
                 scores = self._score(batch.ids, batch.mask, self.recipe.temperature)
                 made = corrected_losses(
-                    self._objective, scores.logprobs, sampled, advantages, mask, clip, self.recipe.mismatch
+                    objective, scores.logprobs, sampled, advantages, mask, clip, self.recipe.mismatch
                 )
-                losses = made.tokens.losses * batch.shares if self._objective.by_answer else made.tokens.losses
-                loss = losses.sum() / denominator
+                losses = made.tokens.losses * batch.shares if objective.by_answer else made.tokens.losses
+                loss = losses.sum() / denominators[name]
                 (loss if counts else loss * 0.0).backward()  # type: ignore[no-untyped-call]
             if not counts:
                 continue
@@ -219,3 +224,10 @@ class Trainer(UpdatingLearner):
             sums[name] += found[name]
         sums["tokens"] += tokens
         return norm, dict(zip(MISMATCH, (found["kl"] / tokens, -ends["low"], ends["high"]), strict=True))
+
+    def _denominator(self, objective: str, part: Sequence[Sample], tokens: int) -> float:
+        """Returns the divisor of the summed losses of a minibatch's samples with this objective. It weighs them by
+        their share of the minibatch's `tokens`."""
+        own = sum(one.trained_tokens for one in part)
+        answers = math.fsum(one.share for one in part)
+        return OBJECTIVES[objective].denominator(own, answers, self._max_tokens) * (tokens / own)

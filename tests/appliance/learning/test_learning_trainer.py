@@ -57,6 +57,54 @@ def test_every_pass_of_a_step_can_be_reported() -> None:
     assert passes == [(at, len(passes)) for at in range(1, len(passes) + 1)]
 
 
+def test_each_taskset_is_trained_by_its_own_objective_in_proportion_to_its_tokens() -> None:
+    recipe = TrainingRecipe.model_validate(
+        {**RECIPE.model_dump(), "minibatches": 1, "objective": "dapo", "objectives": ("programs=gspo",)}
+    )
+    drifted = on_policy(records(0), tiny_model(seed=1), RECIPE)[0]
+    families = {"t0": "programs", "t1": "programs"}
+    step = [one.model_copy(update={"family": families.get(one.rollout.task, one.family)}) for one in drifted]
+    parts = {name: [one for one in step if (one.family == "programs") is (name == "gspo")] for name in ("dapo", "gspo")}
+
+    def trained(rollouts: list[Judged], recipe: TrainingRecipe) -> dict[str, float]:
+        return Trainer(tiny_model(), recipe, 1, max_tokens=64).train_step(0, rollouts, make_groups(rollouts, recipe, 9))
+
+    whole = trained(step, recipe)
+    alone = {
+        name: trained(
+            part,
+            RECIPE.model_copy(update={"minibatches": 1, "objective": name, "clip_low": clip[0], "clip_high": clip[1]}),
+        )
+        for name, part in parts.items()
+        for clip in [OBJECTIVES[name].clip]
+    }
+    assert alone["dapo"]["loss"] != alone["gspo"]["loss"]
+    share = alone["gspo"]["tokens"] / whole["tokens"]
+    assert 0 < share < 1
+    expected = share * alone["gspo"]["loss"] + (1 - share) * alone["dapo"]["loss"]
+    assert whole["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("objectives", "said"),
+    [
+        (("programs",), "write"),
+        (("programs=",), "unknown objective"),
+        (("=gspo",), "write"),
+        (("programs=gspo", "programs=dapo"), "two objectives"),
+        (("programs=best",), "unknown objective 'best'"),
+    ],
+)
+def test_a_taskset_without_one_known_objective_is_refused(objectives: tuple[str, ...], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        TrainingRecipe(objectives=objectives)
+
+
+def test_the_mismatch_rule_must_suit_every_objective() -> None:
+    with pytest.raises(ValueError, match="dppo"):
+        TrainingRecipe(objectives=("programs=dppo",), mismatch=MismatchRecipe(anchor="trainer"))
+
+
 def test_on_the_first_pass_the_ratio_is_1_nothing_is_clipped_and_the_mismatch_is_0() -> None:
     recipe = RECIPE.model_copy(update={"minibatches": 1, "temperature": 0.8})
     model = tiny_model(layers=2)

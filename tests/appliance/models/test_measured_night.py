@@ -43,16 +43,16 @@ def recorded(file: Path, name: str, **changes: Any) -> None:
 
 def test_hours_are_those_of_recorded_steps_and_evaluation(tmp_path: Path) -> None:
     file = tmp_path / "ledger.sqlite3"
-    assert measured_night(file, RECIPE, SIZE) is None
+    assert measured_night(file, RECIPE, SIZE, 0) is None
     recorded(file, "night-1")
-    found = measured_night(file, RECIPE, SIZE)
+    found = measured_night(file, RECIPE, SIZE, 0)
     assert found is not None
     assert (found.hours, found.steps, found.cycle) == (20 * 0.5 + 0.5, 2, "night-1")
     longer = RECIPE.model_copy(update={"training": RECIPE.training.model_copy(update={"steps": 40})})
-    assert measured_night(file, longer, SIZE).hours == pytest.approx(20.5)  # type: ignore[union-attr]
-    assert measured_night(file, RECIPE, SIZE + 1) is None, "another model"
+    assert measured_night(file, longer, SIZE, 0).hours == pytest.approx(20.5)  # type: ignore[union-attr]
+    assert measured_night(file, RECIPE, SIZE + 1, 0) is None, "another model"
     other = RECIPE.model_copy(update={"training": RECIPE.training.model_copy(update={"method": "lora"})})
-    assert measured_night(file, other, SIZE) is None
+    assert measured_night(file, other, SIZE, 0) is None
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,23 @@ def test_a_cycle_that_says_nothing_of_a_night_is_passed_over(tmp_path: Path, cha
     file = tmp_path / "ledger.sqlite3"
     recorded(file, "night-1")
     recorded(file, "night-2", **changes)
-    found = measured_night(file, RECIPE, SIZE)
+    found = measured_night(file, RECIPE, SIZE, 0)
     assert found is not None
     assert found.cycle == "night-1"
+
+
+def test_one_step_of_a_night_that_still_trains_gives_its_hours(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.sqlite3"
+    recorded(file, "night-1", state=CycleState.RUNNING, seconds={"training": 3600.0, "prepare": 360.0})
+    with sqlite3.connect(file) as sql:
+        figures = '{"sampling_seconds": 900.0, "verifying_seconds": 60.0, "rollouts": 128.0}'
+        sql.execute("UPDATE steps SET metrics = ?", (figures,))
+    found = measured_night(file, RECIPE, SIZE, 960)
+    assert found is not None
+    assert found.hours == pytest.approx(20 * 0.5 + 0.1 + 960 * 7.5 / 3600)
 
 
 def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ledger.sqlite3").write_text("x" * 2000)
     with pytest.raises(AssayError, match="cannot be read"):
-        measured_night(tmp_path / "ledger.sqlite3", RECIPE, SIZE)
+        measured_night(tmp_path / "ledger.sqlite3", RECIPE, SIZE, 0)

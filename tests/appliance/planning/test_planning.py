@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.cli.machine.plan import _advice, _assumed, _report, layout_of, machine_of
+from appliance.cli.machine.plan import _advice, _assumed, _report
+from appliance.cli.machine.recommended import layout_of, machine_of
 from appliance.config.configuration import ModelSettings, Settings
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.placement import VllmSettings

@@ -107,3 +107,13 @@ def test_a_night_s_evaluation_counts_the_anchors_of_its_tasksets_and_of_others()
     assert evaluated_items(recipe, {"gcd": "a", "lcm": "a"}, "a") == plain
     assert evaluated_items(recipe, {"gcd": "b", "lcm": "a"}, "a") == plain + 50
     assert evaluated_items(recipe, {"gcd": "a", "mail": "b"}, "a") == plain + 4 * 50 + 150 // 3
+
+
+def test_a_small_model_is_shown_its_tool_before_its_first_night_and_a_large_one_is_not() -> None:
+    small = recommend(SMALLEST, Hardware(24 * GIB, 2), TrainingRecipe())
+    large = recommend(replace(LARGE, parameters=4_000_000_000), card(80), TrainingRecipe(), SLEEPING)
+    assert small is not None
+    assert large is not None
+    assert small.values["recipe.warm_start.own_model"] is True
+    assert small.values["recipe.warm_start.learning_rate"] > small.values["recipe.training.learning_rate"]
+    assert not [key for key in large.values if "warm_start" in key]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from home_commands import assay
 
-from appliance.cli.machine.plan import layout_of
+from appliance.cli.machine.recommended import layout_of
 from appliance.cli.training.train import show_stages
 from appliance.config.configuration import ModelSettings, Settings
 from appliance.inference.engine import ModelError
