@@ -162,13 +162,18 @@ def training(cycle: str) -> Grant:
             named = named and (own == again if again else own == plan.get("start") or is_its_own(own, plan, ledger))
         return named and _are_digests(plan.get(KEPT_ROLLOUTS, []))
 
+    def is_a_first(made: Checkpoint, ledger: Ledger) -> bool:
+        """True for a model without a parent, or for the warm start of an imported one."""
+        own = recorded(made.parent, ledger)
+        return made.parent is None or (made.stage == "warm_start" and own is not None and own.stage == "imported")
+
     def adds(request: Any, ledger: Ledger) -> bool:
         made, plan = request.checkpoint, plan_of(ledger)
         named = _DIGEST.fullmatch(made.manifest) is not None and made.folder == f"models/{made.manifest}"
         if made.stage in _TRAINED:
             begins = made.parent in made_from(plan)
         else:
-            begins = made.parent is None and "start" not in plan and ledger.alias("champion") is None
+            begins = "start" not in plan and ledger.alias("champion") is None and is_a_first(made, ledger)
         return bool(named and begins and made.cycle == cycle and ledger.is_attested(made.manifest))
 
     def moves(request: Any, ledger: Ledger) -> bool:
@@ -211,6 +216,9 @@ def evaluation(cycle: str) -> Grant:
         asked = [results.weights for results in (made.champion, made.champion_greedy)]
         asked += [results.weights for results in (made.candidate, made.candidate_greedy)]
         start = known.plan.get("start")
+        champion = ledger.checkpoint(start) if isinstance(start, str) else None
+        if made.base is not None and (champion is None or made.base.weights != champion.parent):
+            return False
         families = {item.family for item in made.champion.items} | made.anchored.keys()
         anchors = {family: ledger.alias(f"anchor/{family}") or start for family in families}
         true = all(made.anchored.get(family, start) == model for family, model in anchors.items())

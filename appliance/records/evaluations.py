@@ -58,7 +58,7 @@ class Evaluation(Record):
     candidate_greedy: ModelResults
     champion_greedy: ModelResults
     base: ModelResults | None = None
-    """Sampled results of the model that the champion's warm start began from, in the cycle of that warm start."""
+    """Sampled results of the model that the champion's warm start began from, in its first evaluation."""
     anchors: tuple[ModelResults, ...] = ()
     """Sampled results of anchors other than these two models, each on the tasksets of which it is the anchor."""
     anchored: dict[str, str] = Field(default_factory=dict)

@@ -367,9 +367,10 @@ class CycleRun:
         self._ledger.put_evaluation(evaluation)
 
     def _of_base(self, champion: Checkpoint, setup: CycleSetup) -> ModelResults | None:
-        """Evaluates the model that this cycle's warm start began from, sampled; None if it began from none."""
-        own = champion.cycle == self._cycle.id and champion.stage == "warm_start" and champion.parent is not None
-        base = self._ledger.checkpoint(champion.parent) if own and champion.parent is not None else None
+        """Evaluates the model that the champion's warm start began from, sampled, while no model is in service; None
+        if it began from none."""
+        first = champion.stage == "warm_start" and self._ledger.alias(CHAMPION) is None
+        base = self._ledger.checkpoint(champion.parent) if first and champion.parent is not None else None
         if base is None:
             return None
         run = EvalRun(

@@ -184,6 +184,10 @@ REFUSED: dict[str, tuple[tuple[str, ...], Call]] = {
         ("train", NIGHT),
         lambda to: to.put_checkpoint(made.checkpoint(4, stage="warm_start")),
     ),
+    "an evaluation with a base that the champion does not come from": (
+        ("evaluate", NIGHT),
+        lambda to: to.put_evaluation(examined(base=examined().candidate)),
+    ),
     "an evaluation of other questions": (
         ("evaluate", NIGHT),
         lambda to: to.put_evaluation(examined(sealed_set="0" * 64)),
@@ -382,6 +386,19 @@ def test_without_a_champion_training_names_the_first_model(ledger: SqliteLedger)
         remote.put_cycle(made.cycle("night-5", plan={**NAMES, **EXAM, "start": made.digest(5)}))
         with pytest.raises(LedgerError):
             remote.put_cycle(made.cycle("night-5", plan={**NAMES, **EXAM, "start": made.digest(1)}))
+
+
+def test_a_first_model_may_be_the_warm_start_of_an_imported_one_and_of_no_other(ledger: SqliteLedger) -> None:
+    ledger.set_aliases({"champion": None}, "nothing is in service", made.AT)
+    with at_work(ledger, "train", "night-5") as remote:
+        remote.put_checkpoint(made.checkpoint(5, stage="imported", cycle="night-5"))
+        for wrong in (made.digest(1), made.digest(9)):
+            with pytest.raises(LedgerError):
+                remote.put_checkpoint(made.checkpoint(4, parent=wrong, stage="warm_start", cycle="night-5"))
+        with pytest.raises(LedgerError):
+            remote.put_checkpoint(made.checkpoint(4, parent=made.digest(5), stage="imported", cycle="night-5"))
+        remote.put_checkpoint(made.checkpoint(4, parent=made.digest(5), stage="warm_start", cycle="night-5"))
+        remote.put_cycle(made.cycle("night-5", plan={**NAMES, **EXAM, "start": made.digest(4)}))
 
 
 def test_nothing_is_written_to_a_night_that_has_ended(ledger: SqliteLedger) -> None:
