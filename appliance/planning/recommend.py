@@ -26,7 +26,8 @@ ROWS = {"cpu": 32, "gpu": 64}
 """Most concurrent rollouts."""
 FEWEST_ROWS = (8, 1)
 """Concurrent rollouts for which conversations are shortened; fewer only if not even the shortest fit."""
-MOST_PASS = 16_384
+MOST_PASS = {"cpu": 2048, "gpu": 16_384}
+"""Most tokens of a training pass: longer ones are no faster on a CPU, and take much memory."""
 RATES = {"full": (1e-6, 1e-5), "lora": (1e-5, 1e-4), "qlora": (1e-5, 1e-4)}
 """Learning rates by method: of large models, and of `SMALL` ones."""
 WARM_RATES = {"full": 1e-4, "lora": 1e-3, "qlora": 1e-3}
@@ -34,8 +35,11 @@ WARM_RATES = {"full": 1e-4, "lora": 1e-3, "qlora": 1e-3}
 SMALL, LARGE = 1_000_000_000, 14_000_000_000
 """Parameters below which rates are higher and a model needs a warm start, because it hardly calls a tool; and above
 which groups are smaller."""
-WARM_START = {"steps": 60, "batch": 16, "warmup_steps": 5, "demonstrations": 1000, "validation_items": 64}
-WARM_START |= {"validate_every": 30, "checkpoint_every": 30}
+WARM_START = {
+    **{"steps": 40, "batch": 16, "warmup_steps": 5, "demonstrations": 1000, "right_choice": 0.9, "fail_first": 0.2},
+    **{"validation_items": 64, "validate_every": 20, "checkpoint_every": 20},
+}
+"""Warm start of a pretrained model, which needs no more than the form of a call."""
 NIGHT_HOURS = 8.0
 STEPS = (5, 60)
 """Fewest and most steps of a night."""
@@ -86,7 +90,7 @@ def recommend(
     # Rounded, so that a little more or less free memory gives the same settings.
     rows = min(ROWS[device], largest_group(shape, room, with_pass(way, context), context, layout))
     rows -= rows % 4 if rows > 4 else 0
-    micro = min(MOST_PASS, largest_pass(shape, room, way, context, rows, layout))
+    micro = min(MOST_PASS[device], largest_pass(shape, room, way, context, rows, layout))
     micro = max(context, micro - micro % 1024)
     group, keep = (12, 6) if shape.parameters > LARGE else (16, 8)
     rate = RATES[way.method][shape.parameters < SMALL]

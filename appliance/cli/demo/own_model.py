@@ -27,14 +27,18 @@ TASKSETS = (*CALCULATORS, "divisibility", "modular_arithmetic")
 SHORT: dict[str, Any] = {
     "recipe.tasksets": TASKSETS,
     "recipe.warm_start.own_model": True,
-    "recipe.training.steps": 12,
-    "recipe.training.watch_every": 6,
+    "recipe.training.steps": 16,
+    "recipe.training.warmup_steps": 2,
+    "recipe.training.watch_every": 8,
     "recipe.training.watch_items": 48,
-    "recipe.training.checkpoint_every": 3,
+    "recipe.training.checkpoint_every": 4,
     "recipe.evaluation.sealed_items": 256,
     "recipe.agent.max_tokens": 256,
 }
 """Differences from the settings that nights take, by dotted key."""
+RATE = "recipe.training.learning_rate"
+FASTER = 3.0
+"""Factor of the learning rate: a demonstration has few steps."""
 
 
 def in_own_folder(settings: Settings, model: str) -> Settings:
@@ -60,6 +64,7 @@ def shortened(settings: Settings, model: str) -> Settings:
     planned = json.loads(_run("plan", str(folder), "--data", data, "--json", shown=False, accepts=(0, 1)))
     if not planned["recommended"]:
         raise AssayError(planned["do"], f"run `assay plan {folder}` to see what is missing", ExitCode.FAILED_VERDICT)
+    planned["recommended"][RATE] *= FASTER
     given = {key for key, place in settings.origins().items() if place != "default"}
     values = {key: value for key, value in {**planned["recommended"], **SHORT}.items() if key not in given}
     return Settings.load({**values, "model.path": str(folder), "data": data})
