@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection, Listener, wait
@@ -48,8 +48,15 @@ GO_ON = "restart the worker: it resumes from the last checkpoint"
 ERRORS: dict[str, type[HintedError]] = {one.__name__: one for one in (CheckpointError, LearningError, NotFiniteError)}
 
 
+OnPass = Callable[[int, int], None]
+"""Called after each forward pass of an update, with its number and their count."""
+
+
 class RankGroup(Protocol):
     """Processes that train one model together, on any machine."""
+
+    on_pass: OnPass | None
+    """Called during `ask` with the first rank's progress, if it reports any."""
 
     def ask(self, what: str, **message: Any) -> dict[str, Any]:
         """Sends a request to all training processes and returns the first rank's answer once all have answered. Raises
@@ -78,6 +85,7 @@ class RankProcesses:
         """Folder of socket and log, mode 0700, in memory if possible. Leftovers of killed processes are removed."""
         self._memory: list[MemoryKills] = []
         self._connections: list[Connection] = []
+        self.on_pass: OnPass | None = None
         self._processes: list[subprocess.Popen[bytes]] = []
         address = str(self.folder / "socket")
         each = max(1, (threads or len(os.sched_getaffinity(0))) // ranks)
@@ -150,7 +158,12 @@ class RankProcesses:
                     raise InfrastructureError(held, hint=GO_ON)
                 for ready in wait(left, LOOK_SECONDS):
                     assert isinstance(ready, Connection)
-                    answer = answers[ready] = json.loads(ready.recv_bytes())
+                    answer = json.loads(ready.recv_bytes())
+                    if "passes" in answer:
+                        if self.on_pass is not None:
+                            self.on_pass(*answer["passes"])
+                        continue
+                    answers[ready] = answer
                     if "error" in answer and not failed:
                         failed, until = answer, time.monotonic() + LEFT_SECONDS
         except (EOFError, OSError) as error:

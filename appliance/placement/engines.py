@@ -22,7 +22,7 @@ from appliance.inference.vllm.process import DivergedError, EngineFault, answere
 from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.learning.folders import MANIFEST, verify, write_folder
 from appliance.learning.learner_devices import CPU, learner_devices
-from appliance.learning.rank_processes import ERRORS, GO_ON
+from appliance.learning.rank_processes import ERRORS, GO_ON, OnPass
 from appliance.placement.engine_servant import GIVEN
 from appliance.placement.settings import PlacementSettings, require_engines, require_learners
 from runtime.cluster import PlacedChannel, PlacementRequest
@@ -178,6 +178,8 @@ class PlacedLearners:
         gpus = placement.learner_gpus
         devices = learner_devices("cuda" if gpus else CPU, ranks, gpus)
         self._placed = PlacedChannel(cluster, PlacementRequest(servant=LEARNER_SERVANT, gpus=gpus, prefer=engines))
+        self.on_pass: OnPass | None = None
+        """Never called: a host reports no passes."""
         self.folder = make_folder("assay-learners-")
         """Folder of received files until verified."""
         self._written = 0

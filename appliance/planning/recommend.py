@@ -36,8 +36,15 @@ SMALL, LARGE = 1_000_000_000, 14_000_000_000
 """Parameters below which rates are higher and a model needs a warm start, because it hardly calls a tool; and above
 which groups are smaller."""
 WARM_START = {
-    **{"steps": 40, "batch": 16, "warmup_steps": 5, "demonstrations": 1000, "right_choice": 0.9, "fail_first": 0.2},
-    **{"validation_items": 64, "validate_every": 20, "checkpoint_every": 20},
+    "steps": 40,
+    "batch": 16,
+    "warmup_steps": 5,
+    "demonstrations": 1000,
+    "right_choice": 0.9,
+    "fail_first": 0.2,
+    "validation_items": 64,
+    "validate_every": 20,
+    "checkpoint_every": 20,
 }
 """Warm start of a pretrained model, which needs no more than the form of a call."""
 NIGHT_HOURS = 8.0

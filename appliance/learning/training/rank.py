@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any, Literal
@@ -46,8 +47,9 @@ ROOM = (
 class RankProcess:
     """State of one training process, which answers requests in turn. Every rank does the same work; rank 0 writes."""
 
-    def __init__(self, ranks: Ranks, device: torch.device) -> None:
-        self._ranks, self._device = ranks, device
+    def __init__(self, ranks: Ranks, device: torch.device, tell: Callable[[Answer], None] = lambda _: None) -> None:
+        """Creates the state of one rank; the first one tells its passes with `tell` while it answers."""
+        self._ranks, self._device, self._tell = ranks, device, tell
         self._learner: Trainer | SftTrainer | None = None
         self._told: list[list[float]] = []
         """Teacher's log-probabilities for the samples of the requested step."""
@@ -83,9 +85,11 @@ class RankProcess:
             shown = [Encoded(tuple(ids), tuple(mask)) for ids, mask in settings.pop("demonstrations")]
             warm = WarmStartRecipe.model_validate(recipe)
             self._learner = SftTrainer(model, shown, warm, way=training, **settings)
-            return {}
-        teacher = (lambda *_asked: self._told) if settings.pop("taught") else None
-        self._learner = Trainer(model, training, teacher=teacher, **settings)
+        else:
+            teacher = (lambda *_asked: self._told) if settings.pop("taught") else None
+            self._learner = Trainer(model, training, teacher=teacher, **settings)
+        if self._ranks.number == 0:
+            self._learner.on_pass = lambda done, count: self._tell({"passes": [done, count]})
         return {}
 
     @property
@@ -142,7 +146,11 @@ def serve(connection: Connection, process: RankProcess) -> None:
             answer = process.answer(message)
         except Exception as error:  # noqa: BLE001 - any error is reported to the caller, who ends this process
             answer = _refusal(error, message["ask"])
-        connection.send_bytes(json.dumps(answer).encode())
+        _send(connection, answer)
+
+
+def _send(connection: Connection, answer: Answer) -> None:
+    connection.send_bytes(json.dumps(answer).encode())
 
 
 def _refusal(error: Exception, asked: str) -> Answer:
@@ -169,7 +177,7 @@ def main() -> None:
         backend = "nccl" if device.type == "cuda" else "gloo"
         most = timedelta(seconds=COLLECTIVE_SECONDS)
         distributed.init_process_group(backend, store=store, rank=number, world_size=ranks, timeout=most)
-    serve(connection, RankProcess(Ranks(number, ranks), device))
+    serve(connection, RankProcess(Ranks(number, ranks), device, partial(_send, connection)))
     os._exit(0)  # a normal exit would wait for an abandoned collective
 
 

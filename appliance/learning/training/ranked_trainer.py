@@ -17,7 +17,7 @@ from appliance.inference.adapters import adapter_parameters, has_adapter
 from appliance.inference.vllm.transfers.folders import private_folder, remove_folder
 from appliance.learning.batches import samples
 from appliance.learning.folders import read_verified, write_folder
-from appliance.learning.rank_processes import RankGroup
+from appliance.learning.rank_processes import OnPass, RankGroup
 from appliance.learning.recipes.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.scoring import score
 from appliance.learning.trained_weights import weights_of
@@ -49,6 +49,15 @@ class RankedLearner:
             processes.ask("open", folder=str(place), digest=digest, recipe=recipe.model_dump(mode="json"), **settings)
         if has_adapter(model):
             self._take_weights()  # it may begin with factors that differ by rounding
+
+    @property
+    def on_pass(self) -> OnPass | None:
+        """Called after each forward pass of the first rank."""
+        return self._processes.on_pass
+
+    @on_pass.setter
+    def on_pass(self, called: OnPass | None) -> None:
+        self._processes.on_pass = called
 
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
         """Writes a checkpoint as `Trainer.save`, which any number of ranks can resume. Hashes the frozen weights of

@@ -102,10 +102,9 @@ class SftRun:
             for one in lessons
         ]
         learner = self._learner(source, encoded)
-        if isinstance(learner, SftTrainer):
-            learner.on_pass = lambda done, passes: self._progress.still(
-                f"step {learner.step + 1}: {done} of {passes} passes"
-            )
+        learner.on_pass = lambda done, passes: self._progress.still(
+            f"step {learner.step + 1}: {done} of {passes} passes"
+        )
         notes = self._progress.resume(self._checkpoints, learner.restore)
         longer = sum(len(one.ids) > recipe.agent.max_tokens for one in encoded)
         if not notes and self._source is not None:

@@ -87,7 +87,7 @@ class RlLoop:
         self._probe = renderer.question("1 + 1?")
         self._agent: Agent = context.agent(renderer, setup.recipe.agent)
         self._trainer = trainer_of(model, setup.recipe, setup.seed, files, context, part)
-        if isinstance(self._trainer, Trainer) and not training.max_staleness:  # else it learns in another thread
+        if not training.max_staleness:  # else it learns in another thread
             self._trainer.on_pass = lambda done, passes: progress.still(f"learned from {done} of {passes} passes")
         if part.moments is not None:
             self._trainer.take_moments(part.moments)

@@ -24,7 +24,7 @@ from appliance.inference.folder import open_model
 from appliance.inference.vllm.transfers.folders import private_folder
 from appliance.learning import rank_processes, trained_weights
 from appliance.learning.errors import CheckpointError, LearningError
-from appliance.learning.rank_processes import RankProcesses
+from appliance.learning.rank_processes import OnPass, RankProcesses
 from appliance.learning.ranks import ALONE
 from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.learning.training import ranked_trainer
@@ -57,12 +57,16 @@ def test_its_losses_and_weights_are_those_of_the_same_learner_in_this_process(
     files, theirs, ours = trained(recipe, tmp_path / "model")
     there = RankedTrainer(process, theirs, recipe, 1, max_tokens=64, companions=files)
     here = Trainer(ours, recipe, 1, max_tokens=64, companions=files)
+    passes = list[tuple[int, int]]()
+    there.on_pass = lambda done, count: passes.append((done, count))
     for step in range(2):
         told, expected = there.train_step(step, *records(step, recipe)), here.train_step(step, *records(step, recipe))
         told.pop("seconds"), expected.pop("seconds")
         assert told == expected
     assert expected["gradient_norm"] > 0
     assert same_bits(weights(theirs), weights(ours))
+    assert passes, "it reports its passes"
+    assert {done <= count for done, count in passes} == {True}
     there.require_finite([1, 2, 3])
     there.save(tmp_path / "there", {"by": "it"})
     here.save(tmp_path / "here", {"by": "us"})
@@ -124,6 +128,8 @@ def test_what_it_learns_from_demonstrations_is_the_same_and_each_goes_on_from_th
 
 class HereInstead:
     """The rank of a group of one, in this process, where what it does can be counted."""
+
+    on_pass: OnPass | None = None
 
     def __init__(self) -> None:
         self.rank = RankProcess(ALONE, torch.device("cpu"))

@@ -13,6 +13,7 @@ from short_nights import FIXTURE, SHORT, cycle_of, train_night
 
 from appliance.config.configuration import ModelSettings, Settings
 from appliance.inference.vllm.placement import VllmEnvironment, VllmSettings
+from appliance.learning.rank_processes import OnPass
 from appliance.learning.ranks import ALONE
 from appliance.learning.training.rank import RankProcess
 from appliance.ledger.sqlite import SqliteLedger
@@ -34,6 +35,8 @@ class Cut(Exception):
 
 class OnTheGpu:
     """The rank of a group of one, in this process; what it is asked for takes memory of the GPU."""
+
+    on_pass: OnPass | None = None
 
     def __init__(self, takes: Callable[[str], None]) -> None:
         self._rank, self._takes = RankProcess(ALONE, torch.device("cpu")), takes
