@@ -46,7 +46,7 @@ def lesson_prompts(
     for group in groups:
         members = [by_id[name] for name in group.rollouts]
         task = asked.get(group.task)
-        if task is None or any(one.rollout.task != group.task for one in members):  # proposals have no solution
+        if task is None:  # held out, or the group of a step's proposals
             continue
         passing = sorted((one.rollout for one in members if one.verdict.passed), key=_order)
         for one in (members[place] for place in group.kept):

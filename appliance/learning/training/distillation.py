@@ -21,6 +21,8 @@ from appliance.records.training import Group, Judged
 
 TeacherScore = Callable[[Sequence[Sequence[int]], float], Sequence[Sequence[float]]]
 """Returns log-probabilities of conversations at a temperature: one per token, except the first."""
+NO_PROMPTS: Mapping[str, Sequence[int]] = {}
+"""Prompts of a step whose rollouts the policy model does not score itself."""
 
 
 def every_rollout(judged: Sequence[Judged], recipe: TrainingRecipe) -> tuple[Group, ...]:

@@ -21,9 +21,8 @@ from appliance.learning.rank_processes import RankGroup
 from appliance.learning.recipes.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.scoring import score
 from appliance.learning.trained_weights import weights_of
-from appliance.learning.training.distillation import TeacherScore
+from appliance.learning.training.distillation import NO_PROMPTS, TeacherScore
 from appliance.learning.training.sft import FULL, Encoded
-from appliance.learning.training.trainer import NO_PROMPTS
 from appliance.learning.training.updates import prepare, require_finite
 from appliance.records.record import Record
 from appliance.records.training import Group, Judged

@@ -33,14 +33,12 @@ from appliance.learning.recipes.recipe import WITHOUT_ROUTES, TrainingRecipe
 from appliance.learning.scoring import read_tokens
 from appliance.learning.signal.corrections import corrected_losses, mismatch_kl
 from appliance.learning.signal.planning import Plans, credited, find_plans, planning_tokens
-from appliance.learning.training.distillation import TeacherScore, behind_prompts, distilled, self_taught
+from appliance.learning.training.distillation import NO_PROMPTS, TeacherScore, behind_prompts, distilled, self_taught
 from appliance.learning.training.updates import UpdatingLearner
 from appliance.records.training import Group, Judged
 
 MEANS = ("loss", "entropy", "ratio", "clip_fraction", "corrected_fraction", "masked_fraction")
 """Step figures that are means over its trained tokens."""
-NO_PROMPTS: Mapping[str, Sequence[int]] = {}
-"""Prompts of a step whose rollouts the model does not score itself."""
 MISMATCH = ("mismatch_kl", "ratio_low", "ratio_high")
 """Step figures of the mismatch between sampler and trainer before the first update."""
 
