@@ -1,33 +1,31 @@
-"""Prompts behind which the policy model scores its own rollouts: the question, with a solution or a verdict's reason.
+"""Prompts behind which the policy model scores its own rollouts: a solution and the question, or a verdict's reason.
 
 `solution` follows SDFT (2601.19897): each rollout is scored beside another attempt that passed. `reason` follows SDPO
 (2601.20802): only failed rollouts are scored, beside an attempt that passed, if any, and the reason of their verdict.
-Ours: the teacher has the step's own weights, without a moving average; only sampled tokens are scored, as in
-`training.distillation`; the selector chooses rollouts first, and one without a lesson keeps its group's advantage.
+Ours: the solution stands before the question as a conversation with calls, because a model that reads it as text
+imitates the text and unlearns calls; the teacher has the step's own weights, without a moving average; only sampled
+tokens are scored, as in `training.distillation`; the selector chooses rollouts first, and one without a lesson keeps
+its group's advantage.
 
 Invariants: lessons come only from training tasks, and only from rollouts that the step's groups compare, so from none
-that copies a held-out question; no attempt reads itself; equal records give equal prompts. Texts of the model, the
-guest and the verifier are bounded and escaped, and have no power in a prompt. No prompt is recorded: the ledger keeps
-what the model really read.
+that copies a held-out question; no attempt reads itself; equal records give equal prompts. Texts of guest and verifier
+are bounded and escaped, and have no power in a prompt. No prompt is recorded: the ledger keeps what the model read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from appliance.agent.conversation import Conversation
 from appliance.records.rollouts import Rollout
 from appliance.records.training import Group, Judged
 from appliance.rendering.markers import TextMessage
-from appliance.rendering.renderer import Ids, Renderer
-from appliance.rendering.tools import tools_of
+from appliance.rendering.renderer import ChatMessage, Ids, OwnTurn, Renderer
 from appliance.text.printable import printable
 from curriculum.contract.task import Split, Task
 
-MOST_SOLUTION = 8_000
-"""Maximum characters of a solution in a prompt."""
-MOST_RESULT = 1_000
+MOST_TEXT = 1_000
 """Maximum characters of a tool result in a solution, and of a verdict's reason."""
 
 Shown = Literal["nothing", "solution", "reason"]
@@ -54,31 +52,31 @@ def lesson_prompts(
                 continue
             others = (other for other in passing if _attempt(other) != _attempt(one.rollout))
             solution = next(others, None)
-            parts = [] if solution is None else [f"A correct solution:\n{solution_text(solution, task, renderer)}"]
-            if shown == "reason":
-                reason = printable(one.verdict.reason, limit=MOST_RESULT)
-                parts.append(f"An earlier attempt failed its check: {reason}")
-            if parts:
-                prompts[one.rollout.id] = _prompt(task, "\n".join([*parts, "Now solve it."]), renderer)
+            failed = f"An earlier attempt failed its check: {printable(one.verdict.reason, limit=MOST_TEXT)}\n"
+            if solution is not None or shown == "reason":
+                lesson = failed if shown == "reason" else ""
+                prompts[one.rollout.id] = _prompt(task, solution, f"{lesson}Another attempt:", renderer)
     return prompts
 
 
-def solution_text(rollout: Rollout, task: Task, renderer: Renderer) -> str:
-    """Writes a rollout as text: its calls with their results, and its last turn."""
-    nodes = rollout.samples[-1]
-    lines: list[str] = []
-    for call in rollout.calls:
-        lines += [call.asked, printable(call.output.strip() or call.error, limit=MOST_RESULT, lines=True)]
-    before = tuple(token for node in nodes[:-1] for token in node.ids)
-    last = renderer.read(nodes[-1].ids, before, tools_of(task)) if nodes[-1].sampled else ""
-    lines.append(last if isinstance(last, str) else "")
-    return printable("\n".join(filter(None, lines)), limit=MOST_SOLUTION, lines=True)
-
-
-def _prompt(task: Task, lesson: str, renderer: Renderer) -> Ids:
+def _prompt(task: Task, solution: Rollout | None, lesson: str, renderer: Renderer) -> Ids:
+    """Writes the task's conversation as `solution` solved it, and its question again with the lesson."""
     begun = Conversation.begin(renderer, task)
     *others, last = begun.messages
-    return renderer.prompt((*others, TextMessage(f"{last.text}\n{lesson}", last.role)), begun.tools)
+    solved = () if solution is None else (last, *_turns(solution))
+    return renderer.prompt((*others, *solved, TextMessage(f"{last.text}\n{lesson}", last.role)), begun.tools)
+
+
+def _turns(rollout: Rollout) -> Iterator[ChatMessage]:
+    for nodes in rollout.samples:
+        before: Ids = ()
+        for node in nodes:
+            if node.sampled:
+                yield OwnTurn(node.ids, before)
+            elif node.call is not None:
+                result = node.call.output.strip() or node.call.error
+                yield TextMessage(printable(result, limit=MOST_TEXT, lines=True), "tool")
+            before += node.ids
 
 
 def _order(rollout: Rollout) -> tuple[int, int, int]:
