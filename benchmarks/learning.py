@@ -78,6 +78,10 @@ ARMS: dict[str, dict[str, Any]] = {
     "branch_plain": {"selector": "uniform", "branching": {"where": "highest_entropy"}},
     "stale1": {"selector": "uniform", "max_staleness": 1},
     "stale4": {"selector": "uniform", "max_staleness": 4},
+    "sdft": {"selector": "roc", "self_distillation": {"shown": "solution"}},
+    "sdpo": {"selector": "roc", "self_distillation": {"shown": "reason"}},
+    "sdft_half": {"selector": "roc", "self_distillation": {"shown": "solution", "share": 0.5}},
+    "sdpo_half": {"selector": "roc", "self_distillation": {"shown": "reason", "share": 0.5}},
     "cut": {"selector": "uniform", "stragglers": {"past": 1.5}},
     "cut_soon": {"selector": "uniform", "stragglers": {"past": 1.1, "share": 0.5}},
 }
@@ -318,7 +322,7 @@ def run_seeds(arguments: argparse.Namespace, arms: list[str], results: Path) -> 
         while waiting and len(running) < arguments.parallel:
             seed = waiting.pop(0)
             command = [sys.executable, "-m", "benchmarks.learning", "--one", str(seed), "--arms", ",".join(arms)]
-            command += ["--results", str(results)]
+            command += ["--results", str(results), "--beside", arguments.beside]
             command += ["--tokens", str(arguments.tokens)] * (arguments.tokens is not None)
             command += ["--small"] * arguments.small
             command += ["--model", str(arguments.model.resolve())] if arguments.model is not None else []

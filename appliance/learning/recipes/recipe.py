@@ -50,6 +50,26 @@ class PlanningRecipe(FiniteRecord):
     """Addition to their advantage, as a share of its size."""
 
 
+class SelfDistillationRecipe(FiniteRecord):
+    shown: Literal["nothing", "solution", "reason"] = "nothing"
+    """Text beside the question with which the policy model scores its own tokens: `solution`, a passing rollout of the
+    task (SDFT, 2601.19897); `reason`, for failed rollouts that and the verdict's reason (SDPO, 2601.20802)."""
+    share: Annotated[float, UnitName("share")] = Field(1.0, gt=0, le=1)
+    """Share of the advantage that these scores give a scored token; the rewards give the rest."""
+
+    def refusal(self, objective: str, staleness: int, planning: bool) -> str | None:
+        """Returns the reason that the model cannot score its own tokens in such a training, or None."""
+        if self.shown == "nothing":
+            return None
+        if staleness:
+            return f"needs max_staleness = 0, not {staleness}: the weights that sampled a step also score it"
+        if objective == "gspo":
+            return "gspo weighs whole answers, but the scores are of tokens: use dapo or another objective"
+        if planning:
+            return "planning.credit also changes the advantage of single tokens: use one of the two"
+        return None
+
+
 def mismatch_refusal(recipe: MismatchRecipe, name: str, objective: Objective, minibatches: int) -> str | None:
     """Returns the reason that a sampler-trainer mismatch correction is incompatible with an objective, or None."""
     if recipe.anchor == "trainer" and objective.anchor == "sampler":
@@ -274,6 +294,7 @@ class TrainingRecipe(FiniteRecord):
     """Must be 0, for the same reason."""
     mismatch: MismatchRecipe = MismatchRecipe()
     planning: PlanningRecipe = PlanningRecipe()
+    self_distillation: SelfDistillationRecipe = SelfDistillationRecipe()
     branching: BranchingRecipe = BranchingRecipe()
     collapse: CollapseRecipe = CollapseRecipe()
     difficulty: Literal["uniform", "adaptive"] = "uniform"
@@ -346,6 +367,15 @@ class TrainingRecipe(FiniteRecord):
         twice = next((name for name in names if names.count(name) > 1), "")
         if twice:
             raise ValueError(f"{twice} has two objectives: name one")
+        return value
+
+    @field_validator("self_distillation")
+    @classmethod
+    def _scored_by_itself(cls, value: SelfDistillationRecipe, info: ValidationInfo) -> SelfDistillationRecipe:
+        planning = info.data.get("planning", PlanningRecipe()).credit
+        why = value.refusal(info.data.get("objective", ""), info.data.get("max_staleness", 0), planning)
+        if why:
+            raise ValueError(why)
         return value
 
     @field_validator("branching")

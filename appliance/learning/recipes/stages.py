@@ -113,6 +113,8 @@ def _own_refusal(stage: Stage) -> str:
         return "distil needs scored_by: the model whose log-probabilities are the target"
     if stage.kind == "distil" and "gspo" in stage.recipe.training.all_objectives:
         return "gspo weighs whole answers, but a teacher scores tokens: use dapo or another objective"
+    if stage.kind == "distil" and stage.recipe.training.self_distillation.shown != "nothing":
+        return 'distil has the teacher scored_by: set training.self_distillation.shown to "nothing"'
     return ""
 
 

@@ -98,10 +98,13 @@ class RankProcess:
             raise ValueError("no model has been opened")
         return self._learner
 
-    def _step(self, step: int, judged: list[Any], groups: list[Any], told: list[list[float]]) -> Answer:
+    def _step(
+        self, step: int, judged: list[Any], groups: list[Any], told: list[list[float]], prompts: dict[str, list[int]]
+    ) -> Answer:
         assert isinstance(self.learner, Trainer), "the open learner trains on demonstrations"
         rollouts, self._told = [Judged.model_validate(one) for one in judged], told
-        return {"figures": self.learner.train_step(step, rollouts, [Group.model_validate(one) for one in groups])}
+        compared = [Group.model_validate(one) for one in groups]
+        return {"figures": self.learner.train_step(step, rollouts, compared, prompts)}
 
     def _sft_steps(self, count: int) -> Answer:
         assert isinstance(self.learner, SftTrainer), "the open learner trains on rollouts"

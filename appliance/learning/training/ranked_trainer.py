@@ -21,7 +21,7 @@ from appliance.learning.rank_processes import OnPass, RankGroup
 from appliance.learning.recipes.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.scoring import score
 from appliance.learning.trained_weights import weights_of
-from appliance.learning.training.distillation import TeacherScore
+from appliance.learning.training.distillation import NO_PROMPTS, TeacherScore
 from appliance.learning.training.sft import FULL, Encoded
 from appliance.learning.training.updates import prepare, require_finite
 from appliance.records.record import Record
@@ -123,7 +123,13 @@ class RankedTrainer(RankedLearner):
         self.step = first_step
         self._recipe, self._teacher = recipe, teacher
 
-    def train_step(self, step: int, judged: Sequence[Judged], groups: Sequence[Group]) -> dict[str, float]:
+    def train_step(
+        self,
+        step: int,
+        judged: Sequence[Judged],
+        groups: Sequence[Group],
+        prompts: Mapping[str, Sequence[int]] = NO_PROMPTS,
+    ) -> dict[str, float]:
         """Takes one RL step and returns its figures, as `Trainer.train_step`. Raises LearningError,
         InfrastructureError."""
         told: Sequence[Sequence[float]] = ()
@@ -135,6 +141,7 @@ class RankedTrainer(RankedLearner):
             judged=[one.model_dump(mode="json") for one in judged],
             groups=[group.model_dump(mode="json") for group in groups],
             told=[list(one) for one in told],
+            prompts={name: list(ids) for name, ids in prompts.items()},
         )
         self.step = step + 1
         self._take_weights()

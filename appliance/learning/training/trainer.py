@@ -19,6 +19,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from appliance.inference.adapters import whole
@@ -32,7 +33,7 @@ from appliance.learning.recipes.recipe import WITHOUT_ROUTES, TrainingRecipe
 from appliance.learning.scoring import read_tokens
 from appliance.learning.signal.corrections import corrected_losses, mismatch_kl
 from appliance.learning.signal.planning import Plans, credited, find_plans, planning_tokens
-from appliance.learning.training.distillation import TeacherScore, distilled
+from appliance.learning.training.distillation import NO_PROMPTS, TeacherScore, behind_prompts, distilled, self_taught
 from appliance.learning.training.updates import UpdatingLearner
 from appliance.records.training import Group, Judged
 
@@ -63,6 +64,7 @@ class Trainer(UpdatingLearner):
         is as in `UpdatingLearner`."""
         self._routers = routers_of(model)
         config: Any = model.config
+        self._positions: float = getattr(config, "max_position_embeddings", None) or math.inf
         self._bound = recipe.needs_routes(config.to_dict(), (name for name, _ in model.named_parameters()))
         if self._bound and self._routers is None:
             raise LearningError(f"{type(model).__name__}: choices of experts cannot be replayed", hint=WITHOUT_ROUTES)
@@ -72,16 +74,23 @@ class Trainer(UpdatingLearner):
         self.recipe = recipe
         self._max_tokens = max_tokens
 
-    def train_step(self, step: int, judged: Sequence[Judged], groups: Sequence[Group]) -> dict[str, float]:
-        """Trains on the rollouts of `judged` that `groups` kept, and returns figures:
+    def train_step(
+        self,
+        step: int,
+        judged: Sequence[Judged],
+        groups: Sequence[Group],
+        prompts: Mapping[str, Sequence[int]] = NO_PROMPTS,
+    ) -> dict[str, float]:
+        """Trains on the rollouts of `judged` that `groups` kept. The model itself scores rollouts behind their
+        `prompts` (`lesson_prompts`), by rollout id. Returns figures:
 
         `loss`, `entropy` (nats per token), `ratio` (mean), `clip_fraction`, `gradient_norm` (before clipping, mean of
         the minibatches), `mismatch_kl` (nats per token, between sampler and trainer before the first update),
         `ratio_low` and `ratio_high` (extremes of p_trainer / p_sampler there), `corrected_fraction` and
         `masked_fraction` (of the tokens, by the recipe's `mismatch`), `semantic_entropy` (nats, of the step's plans),
         `planning_fraction` (of the tokens, if they get more credit), `reverse_kl` (nats per token, from a teacher),
-        `pass_tokens` (maximum per pass, once one was halved), `tokens` (trained on), `rollouts` (trained on), `groups`
-        (kept), `learning_rate`, `seconds`.
+        `taught_fraction` (of the tokens, scored behind `prompts`), `pass_tokens` (maximum per pass, once one was
+        halved), `tokens` (trained on), `rollouts` (trained on), `groups` (kept), `learning_rate`, `seconds`.
 
         Raises LearningError if the step is out of order or rollouts have another temperature than the recipe's, and
         NotFiniteError if the gradient is not finite; the weights are then as before the minibatch.
@@ -97,6 +106,11 @@ class Trainer(UpdatingLearner):
         if self._teacher is not None:
             chosen, divergence = distilled(chosen, self._teacher, self.recipe.temperature)
             taught = {"reverse_kl": divergence}
+        elif self.recipe.self_distillation.shown != "nothing":
+            lessons = [one for one in behind_prompts(chosen, judged, prompts) if len(one.ids) <= self._positions]
+            told = self._in_memory(self._own_scores, lessons) if lessons else {}
+            chosen, taught = self_taught(chosen, told, groups, self.recipe.self_distillation.share)
+            self._require_finite_value("score of its own tokens", taught["reverse_kl"])
         elif self.recipe.planning.credit:
             chosen = [credited(one, plans.grams, self.recipe.planning.alpha) for one in chosen]
         rate = self._set_learning_rate(step)
@@ -125,6 +139,21 @@ class Trainer(UpdatingLearner):
             "learning_rate": rate,
             "seconds": time.monotonic() - started,
         }
+
+    @torch.no_grad()
+    def _own_scores(self, lessons: Sequence[Sample]) -> dict[str, list[float]]:
+        """Returns log-probabilities of each lesson's masked tokens under the current weights, by rollout."""
+        places = {one.rollout: [f"{one.rollout}/{place}" for place in range(one.trained_tokens)] for one in lessons}
+        found = dict.fromkeys((name for names in places.values() for name in names), 0.0)
+        for micro, counts in self._ranks.share(self._passes(lessons)):
+            batch = collate(micro).to(self._device)
+            mask = batch.mask[:, 1:]
+            scores = self._score(batch.ids, batch.mask, self.recipe.temperature).logprobs
+            for one, row, own in zip(micro, scores, mask, strict=True):
+                if counts:
+                    found |= zip(places[one.rollout], row[own].tolist(), strict=True)
+        found = self._ranks.summed(found)
+        return {rollout: [found[name] for name in names] for rollout, names in places.items()}
 
     def _refuse_other_temperatures(self, judged: Sequence[Judged]) -> None:
         others = {one.rollout.temperature for one in judged} - {self.recipe.temperature}

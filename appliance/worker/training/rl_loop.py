@@ -27,6 +27,7 @@ from appliance.learning.limits.early_stopping import FIGURES, LENGTH, REWARD, Ad
 from appliance.learning.recipes.recipe import Recipe, TrainingRecipe
 from appliance.learning.signal.comparison import errors_in_correct
 from appliance.learning.signal.grouping import is_masked, make_groups, of_attempts, reward_of
+from appliance.learning.signal.self_distillation import lesson_prompts
 from appliance.learning.training.distillation import every_rollout
 from appliance.learning.training.ranked_trainer import RankedTrainer
 from appliance.learning.training.trainer import Trainer
@@ -157,8 +158,9 @@ class RlLoop:
                     record = self._context.ledger.step(self._cycle, step)
                     assert record is not None
                     self._forget_kept(step)
-                    self._observe([Task.model_validate(task) for task in record.tasks], record.judged)
-                    self._learn(step, record.judged, record.groups, {"replayed": 1.0, **self._seconds.figures()})
+                    tasks = [Task.model_validate(task) for task in record.tasks]
+                    self._observe(tasks, record.judged)
+                    self._learn(record, tasks, {"replayed": 1.0, **self._seconds.figures()})
                 else:
                     self._step(step)
             except NoProbabilitiesError as error:
@@ -253,7 +255,7 @@ class RlLoop:
         self._forget_kept(step)
         self._observe(tasks, record.judged)
         metrics["ledger_seconds"] = clock() - sampled
-        self._learn(step, record.judged, record.groups, metrics)
+        self._learn(record, tasks, metrics)
 
     def _sample(self, step: int, proposed: Sequence[ProvenTask]) -> StepSample:
         """Samples and judges the rollouts of the step's tasks; look-ahead samples later steps beside it."""
@@ -334,10 +336,12 @@ class RlLoop:
             return every_rollout(judged, self._training)
         return make_groups(judged, self._training, self._seed)
 
-    def _learn(self, step: int, judged: Sequence[Judged], groups: Sequence[Group], metrics: dict[str, float]) -> None:
-        started = self._context.clock()
+    def _learn(self, record: StepRecord, tasks: Sequence[Task], metrics: dict[str, float]) -> None:
+        started, step, judged, groups = self._context.clock(), record.step, record.judged, record.groups
         self._waited += started - self._free_since
-        work = partial(self._trainer.train_step, step, judged, groups)
+        lessons = self._training.self_distillation.shown
+        prompts = lesson_prompts(tasks, judged, groups, lessons, self._agent.renderer)
+        work = partial(self._trainer.train_step, step, judged, groups, prompts)
         if self._ahead is None:
             self._context.engine.sleep()
         try:

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import pytest
 import torch
-from learning_builders import judged, tiny_model, varied
+from learning_builders import judged, tiny_model, varied, with_model_logprobs
 
 from appliance.inference.torch.engine import TorchEngine
-from appliance.learning.batches import Sample
-from appliance.learning.errors import LearningError
-from appliance.learning.recipes.recipe import PlanningRecipe, TrainingRecipe
+from appliance.learning.batches import Sample, samples
+from appliance.learning.errors import LearningError, NotFiniteError
+from appliance.learning.recipes.recipe import PlanningRecipe, SelfDistillationRecipe, TrainingRecipe
 from appliance.learning.scoring import score
-from appliance.learning.training.distillation import distilled, every_rollout
+from appliance.learning.signal.grouping import make_groups
+from appliance.learning.training.distillation import behind_prompts, distilled, every_rollout, self_taught
 from appliance.learning.training.trainer import Trainer
 from appliance.records.rollouts import WeightSpan
 from appliance.records.training import Judged
 from verifiers.contract.verdict import Outcome
 
 RECIPE = TrainingRecipe(learning_rate=1e-2, warmup_steps=0)
+OWN = RECIPE.model_copy(
+    update={
+        "selector": "uniform",
+        "rollouts_per_task": 4,
+        "keep": 4,
+        "self_distillation": SelfDistillationRecipe(shown="solution"),
+    }
+)
 
 
 def test_advantages_are_worked_out_by_hand() -> None:
@@ -110,3 +119,68 @@ def test_no_reward_has_a_part_in_it_where_plans_would_get_more_credit() -> None:
         weights.append([parameter.detach().clone() for parameter in trainer.model.parameters()])
     engine.close()
     assert all(torch.equal(one, other) for one, other in zip(*weights, strict=True))
+
+
+def test_a_prompt_takes_the_place_of_the_question_and_nothing_else_changes() -> None:
+    one = judged(calls=())
+    question, turn = one.rollout.nodes
+    (sample,) = samples([one], every_rollout([one], RECIPE))
+    (made,) = behind_prompts([sample], [one], {one.rollout.id: (7, 8, 9)})
+    assert made.ids == (7, 8, 9, *turn.ids)
+    assert made.mask == (False,) * 3 + (True,) * len(turn.ids)
+    assert behind_prompts([sample], [one], {}) == []
+    again = turn.model_copy(update={"parent": None, "sampled": False, "logprobs": (), "weights": ()})
+    rewritten = one.rollout.model_copy(update={"nodes": (question, turn, again, turn.model_copy(update={"parent": 2}))})
+    twice = [one.model_copy(update={"rollout": rewritten})]
+    assert behind_prompts(samples(twice, every_rollout(twice, RECIPE)), twice, {one.rollout.id: (7,)}) == []
+
+
+def test_gains_over_the_groups_mean_are_mixed_with_the_rewards_by_hand() -> None:
+    """Gains -1 and -3 in one rollout, -2 in the other: the mean is -2, and half of what is left counts."""
+    first = Sample("a", (7, 8, 9, 9), (False, True, False, True), (0.0, -1.0, 0.0, -2.0), (0.0, 1.0, 0.0, 1.0))
+    second = Sample("b", (7, 8), (False, True), (0.0, -0.5), (0.0, -1.0))
+    alone = Sample("c", (7, 8), (False, True), (0.0, -0.5), (0.0, -1.0))
+    told = {"a": [-2.0, -5.0], "b": [-2.5]}
+    (group,) = every_rollout([judged()], RECIPE)
+    groups = [group.model_copy(update={"rollouts": ("a", "b", "c")})]
+    made, figures = self_taught([first, second, alone], told, groups, 0.5)
+    assert [one.advantages for one in made] == [(0.0, 1.0, 0.0, 0.0), (0.0, -0.5), (0.0, -1.0)]
+    assert figures == {"reverse_kl": 2.0, "taught_fraction": 0.75}
+    whole, _ = self_taught([first, second], told, groups, 1.0)
+    assert [one.advantages for one in whole] == [(0.0, 1.0, 0.0, -1.0), (0.0, 0.0)]
+    assert self_taught([alone], {}, groups, 1.0) == ([alone], {"reverse_kl": 0.0, "taught_fraction": 0.0})
+
+
+@pytest.mark.parametrize("packing", [False, True], ids=["padded", "packed"])
+def test_a_model_that_scores_itself_behind_its_own_question_learns_nothing(packing: bool) -> None:
+    student = varied(1)
+    made = [with_model_logprobs(judged(sample=sample, correct=sample > 1), student) for sample in range(4)]
+    recipe = OWN.model_copy(update={"packing": packing})
+    trainer = Trainer(student, recipe, 0, max_tokens=64)
+    questions = {one.rollout.id: one.rollout.nodes[0].ids for one in made}
+    figures = trainer.train_step(0, made, make_groups(made, recipe, 0), questions)
+    assert figures["reverse_kl"] == pytest.approx(0, abs=1e-5)
+    assert figures["taught_fraction"] == 1
+    assert figures["gradient_norm"] < 1e-4
+
+
+def test_a_model_comes_nearer_to_what_it_says_behind_the_prompt() -> None:
+    student = varied(1)
+    made = [with_model_logprobs(judged(sample=sample, correct=sample > 1), student) for sample in range(4)]
+    prompts = {one.rollout.id: (9, 8, 7, *one.rollout.nodes[0].ids) for one in made}
+    trainer = Trainer(student, OWN, 0, max_tokens=64)
+    found = [trainer.train_step(step, made, make_groups(made, OWN, 0), prompts) for step in range(2)]
+    assert found[0]["reverse_kl"] != 0
+    assert found[0]["gradient_norm"] > 0.01
+    too_long = {one.rollout.id: (9,) * 64 for one in made}
+    assert trainer.train_step(2, made, make_groups(made, OWN, 0), too_long)["taught_fraction"] == 0
+
+
+def test_weights_without_probabilities_are_said_and_nothing_is_learned() -> None:
+    student = varied(1)
+    made = [with_model_logprobs(judged(sample=sample, correct=sample > 1), student) for sample in range(4)]
+    trainer = Trainer(student, OWN, 0, max_tokens=64)
+    with torch.no_grad():
+        next(student.parameters()).fill_(float("nan"))
+    with pytest.raises(NotFiniteError, match="score of its own tokens of step 0"):
+        trainer.train_step(0, made, make_groups(made, OWN, 0), {made[0].rollout.id: (9,)})

@@ -26,7 +26,7 @@ from appliance.learning import rank_processes, trained_weights
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.rank_processes import OnPass, RankProcesses
 from appliance.learning.ranks import ALONE
-from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import SelfDistillationRecipe, TrainingRecipe
 from appliance.learning.training import ranked_trainer
 from appliance.learning.training.distillation import every_rollout
 from appliance.learning.training.rank import RankProcess
@@ -97,6 +97,18 @@ def test_a_teacher_is_asked_here_and_teaches_there(process: RankProcesses, tmp_p
     assert same_bits(weights(theirs), weights(ours))
     there.train_step(1, (), ())
     assert asked == 1, "a step without rollouts asks no teacher"
+
+
+def test_a_model_that_scores_itself_learns_the_same_there(process: RankProcesses, tmp_path: Path) -> None:
+    recipe = SMALL.model_copy(update={"self_distillation": SelfDistillationRecipe(shown="solution")})
+    files, theirs, ours = trained(recipe, tmp_path / "model")
+    there = RankedTrainer(process, theirs, recipe, 1, max_tokens=64, companions=files)
+    here = Trainer(ours, recipe, 1, max_tokens=64, companions=files)
+    rollouts, groups = records(0, recipe)
+    prompts = {one.rollout.id: (9, 8, *one.rollout.nodes[0].ids) for one in rollouts}
+    told, expected = (one.train_step(0, rollouts, groups, prompts) for one in (there, here))
+    assert told["reverse_kl"] == expected["reverse_kl"] != 0
+    assert same_bits(weights(theirs), weights(ours))
 
 
 @pytest.mark.parametrize("way", [FULL, ADAPTED], ids=["full", "lora"])

@@ -15,7 +15,7 @@ from torch import nn
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.rank_processes import RankProcesses
 from appliance.learning.ranks import Ranks
-from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import SelfDistillationRecipe, TrainingRecipe
 from appliance.learning.training.ranked_trainer import RankedTrainer
 from appliance.learning.training.trainer import Trainer
 from appliance.learning.training.updates import open_for
@@ -48,6 +48,19 @@ def test_every_rank_takes_as_many_passes_and_each_pass_counts_once() -> None:
     shares = [Ranks(number, 3).share(passes) for number in range(3)]
     assert {len(share) for share in shares} == {2}
     assert sorted(one for share in shares for one, counts in share if counts) == passes
+
+
+def test_two_ranks_score_their_own_tokens_as_one_does(ranks: Callable[[int], RankProcesses], tmp_path: Path) -> None:
+    recipe = SMALL.model_copy(update={"self_distillation": SelfDistillationRecipe(shown="solution")})
+    files, shared, alone = trained(recipe, tmp_path / "model")
+    one = Trainer(alone, recipe, 1, max_tokens=64, companions=files)
+    two = RankedTrainer(ranks(2), shared, recipe, 1, max_tokens=64, companions=files)
+    rollouts, groups = records(0, recipe)
+    prompts = {each.rollout.id: (9, 8, *each.rollout.nodes[0].ids) for each in rollouts[:5]}
+    told, expected = (learner.train_step(0, rollouts, groups, prompts) for learner in (two, one))
+    assert told["reverse_kl"] == pytest.approx(expected["reverse_kl"], rel=1e-4)
+    assert told["taught_fraction"] == expected["taught_fraction"] > 0
+    assert furthest(shared, alone) < 5e-6
 
 
 @pytest.mark.parametrize(
