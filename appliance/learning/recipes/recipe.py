@@ -6,7 +6,7 @@ ones. Sources: GRPO-RoC 2508.20722, clip-higher and token-level loss DAPO 2503.1
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
@@ -57,13 +57,13 @@ class SelfDistillationRecipe(FiniteRecord):
     share: Annotated[float, UnitName("share")] = Field(1.0, gt=0, le=1)
     """Share of the advantage that these scores give a scored token; the rewards give the rest."""
 
-    def refusal(self, objective: str, staleness: int, planning: bool) -> str | None:
+    def refusal(self, objectives: Container[str], staleness: int, planning: bool) -> str | None:
         """Returns the reason that the model cannot score its own tokens in such a training, or None."""
         if self.shown == "nothing":
             return None
         if staleness:
             return f"needs max_staleness = 0, not {staleness}: the weights that sampled a step also score it"
-        if objective == "gspo":
+        if "gspo" in objectives:
             return "gspo weighs whole answers, but the scores are of tokens: use dapo or another objective"
         if planning:
             return "planning.credit also changes the advantage of single tokens: use one of the two"
@@ -175,6 +175,12 @@ def _known_objective(name: str) -> str:
     if name not in OBJECTIVES:
         raise ValueError(f"unknown objective {name!r}; use one of {', '.join(sorted(OBJECTIVES))}")
     return name
+
+
+def _named(settings: Mapping[str, Any]) -> frozenset[str]:
+    """Returns the names of all objectives in a training's settings; invalid ones are missing there."""
+    own = (one.partition("=")[2] for one in settings.get("objectives", ()))
+    return frozenset(filter(None, (settings.get("objective", ""), *own)))
 
 
 def _own_objective(text: str) -> str:
@@ -316,7 +322,7 @@ class TrainingRecipe(FiniteRecord):
     @property
     def all_objectives(self) -> frozenset[str]:
         """Names of the objectives of all tasksets."""
-        return frozenset({self.objective, *(one.partition("=")[2] for one in self.objectives)})
+        return _named({"objective": self.objective, "objectives": self.objectives})
 
     def clip_of(self, objective: str) -> tuple[float, float]:
         """Returns the bounds of the ratio with this objective."""
@@ -354,8 +360,7 @@ class TrainingRecipe(FiniteRecord):
     @field_validator("mismatch")
     @classmethod
     def _counted_once(cls, value: MismatchRecipe, info: ValidationInfo) -> MismatchRecipe:
-        own = {one.partition("=")[2] for one in info.data.get("objectives", ())}
-        for name in filter(None, (info.data.get("objective"), *sorted(own))):
+        for name in sorted(_named(info.data)):
             if why := mismatch_refusal(value, name, OBJECTIVES[name], info.data.get("minibatches", 1)):
                 raise ValueError(why)
         return value
@@ -373,7 +378,8 @@ class TrainingRecipe(FiniteRecord):
     @classmethod
     def _scored_by_itself(cls, value: SelfDistillationRecipe, info: ValidationInfo) -> SelfDistillationRecipe:
         planning = info.data.get("planning", PlanningRecipe()).credit
-        why = value.refusal(info.data.get("objective", ""), info.data.get("max_staleness", 0), planning)
+        objectives = _named(info.data)
+        why = value.refusal(objectives, info.data.get("max_staleness", 0), planning)
         if why:
             raise ValueError(why)
         return value
