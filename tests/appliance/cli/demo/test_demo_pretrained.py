@@ -18,6 +18,7 @@ from forked_commands import ForkedCommand
 
 from appliance.ledger.sqlite import SqliteLedger
 
+pytestmark = pytest.mark.timeout(900)
 SHORT = {
     "RECIPE__TASKSETS": '["arithmetic", "linear", "divisibility"]',
     "RECIPE__WARM_START__STEPS": 3,
@@ -86,7 +87,7 @@ def test_it_shows_the_model_as_it_came_after_the_examples_and_after_the_verdicts
     assert sum(row["items"] for row in found["families"]) == 6
     assert all(row["base"] is not None for row in found["families"])
     assert found["tool_calls_outside_sandbox"] == 0
-    for text in ("no examples", "the pretrained model", "sealed questions", f"model use smollm2 --data {shown.data}"):
+    for text in ("no examples", "the pretrained model", "sealed questions", "model use smollm2"):
         assert text in shown.out.replace("\n", " "), text
 
 
