@@ -22,7 +22,8 @@ from pydantic import Field, ValidationError
 from torch import Tensor, nn
 
 from appliance.inference.adapters import has_adapter, like
-from appliance.learning.checkpoints import STATE, TRAINING, in_float32, save, without_weights
+from appliance.inference.engine import ADAPTER, ADAPTER_CONFIG
+from appliance.learning.checkpoints import STATE, TRAINING, WEIGHTS, in_float32, save, without_weights
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, read_verified
 from appliance.learning.muon import MOMENT, Muon
@@ -121,12 +122,12 @@ class Learner:
     def restore(self, folder: Path) -> dict[str, Any]:
         """Restores model and optimizer from a checkpoint and returns the caller's notes. Raises CheckpointError, with
         nothing changed, for a damaged folder or another learner or model."""
-        files = read_verified(folder)
+        files = read_verified(folder, names={STATE, TRAINING})
         try:
             state = json.loads(files[STATE])
             progress = LearnerProgress.model_validate(state["progress"])
             python = state["random"]
-            training = safetensors.torch.load(files[TRAINING])
+            training = safetensors.torch.load(files.pop(TRAINING))
             generator, on_gpu = training.pop(_RANDOM), training.pop(_RANDOM_GPU, None)
         except (KeyError, TypeError, ValueError, ValidationError, safetensors.SafetensorError) as error:
             raise CheckpointError(f"{folder} is not a learner's checkpoint: {error}", hint=_START_AGAIN) from error
@@ -135,7 +136,8 @@ class Learner:
             found, expected = getattr(progress, what), getattr(own, what)
             if found != expected:
                 raise CheckpointError(f"{folder} has {what} {found}, not {expected}", hint=_START_AGAIN)
-        self.trained.load(folder, files, progress.base)
+        # Read after the moments, so that not all of both is in memory twice.
+        self.trained.load(folder, read_verified(folder, names={WEIGHTS, ADAPTER, ADAPTER_CONFIG}), progress.base)
         _load_optimizer(self.model, self._optimizer, training)
         torch.set_rng_state(generator)
         if on_gpu is not None and self._device.type == "cuda":
@@ -148,7 +150,7 @@ class Learner:
         """Loads the optimizer state of another learner's checkpoint, of the same model, method and optimizer. Raises
         CheckpointError for a damaged folder, other weights or another optimizer."""
         try:
-            training = safetensors.torch.load(read_verified(folder)[TRAINING])
+            training = safetensors.torch.load(read_verified(folder, names={TRAINING})[TRAINING])
         except (KeyError, ValueError, safetensors.SafetensorError) as error:
             raise CheckpointError(f"{folder} has no optimizer state: {error}", hint=_START_AGAIN) from error
         kept = {key: value for key, value in training.items() if "/" in key}

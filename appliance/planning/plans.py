@@ -17,7 +17,6 @@ from appliance.planning.sizes import (
     PROCESS,
     SLACK,
     bytes_again,
-    checkpoint_bytes,
     engine_bytes,
     engine_weight_bytes,
     half_copies,
@@ -26,6 +25,7 @@ from appliance.planning.sizes import (
     offered_bytes,
     pushed_copy_bytes,
     read_bytes,
+    restored_bytes,
     split_parts,
     trained_parameters,
 )
@@ -36,7 +36,7 @@ def left_for_engines(
 ) -> int:
     """Returns the bytes of a GPU available to each engine beside a learner: the rest beside a step, or beside weights
     and moments if engines sleep during steps (`sleeps`), minus contexts."""
-    whole = learner_parts(shape, recipe, max_tokens)
+    whole = learner_parts(shape, recipe, max_tokens, gpu=True)
     parts, copies = split_parts(shape, recipe, whole, layout.learners), half_copies(shape, recipe)
     if sleeps:
         held = parts["weights"] - copies + parts["moments"]
@@ -156,7 +156,7 @@ def plan(
     engine = held_by_engines(shape, max_tokens, rows, gpu, layout, layout.together)
     scoring = held_by_engines(teacher, max_tokens, rows, gpu, layout, 1) if teacher else 0
     asleep = gpu is not None and not alone and vllm is not None and vllm.sleep > 0
-    whole = learner_parts(shape, recipe, max_tokens)
+    whole = learner_parts(shape, recipe, max_tokens, gpu=gpu is not None)
     offers = offered_bytes(shape, recipe, layout, teacher)
     parts = {
         "process": PROCESS if gpu is None else GPU_CONTEXT,
@@ -266,16 +266,17 @@ def phases_of_processor(
     shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout
 ) -> dict[str, int]:
     """Returns the peak bytes of each phase of a cycle on a CPU, where one process has everything but vLLM. Loading has
-    the files beside the weights; resuming has the checkpoint twice; publishing an adapter has the base's files and a
-    float32 model beside the engine's copy. A built-in engine has old and new weights during a push; vLLM does not, but
-    its old offer stays."""
-    files, held = shape.file_bytes, parts["process"] + parts["weights"]
+    the files beside the weights; resuming has file and tensors of moments, then of weights; publishing an adapter has
+    the base's files and a float32 model beside the engine's copy. A built-in engine has old and new weights during a
+    push; vLLM does not, but its old offer stays. Gradients, and copies in half precision, exist during a step only."""
+    files, weights = shape.file_bytes, parts["weights"] - half_copies(shape, recipe)
+    held = parts["process"] + weights
     engines = parts["engine"] + parts.get("teacher", 0) + parts.get("offered", 0)
     new = bytes_again(shape, recipe, layout) if layout.vllm else engine_weight_bytes(shape, gpu=False)
     found = {
-        "loading": parts["process"] + max(parts["weights"], read_bytes(shape, recipe)) + 2 * files,
+        "loading": parts["process"] + max(weights, read_bytes(shape, recipe)) + 2 * files,
         "training": sum(parts.values()),
-        "resuming": held + 2 * checkpoint_bytes(shape, recipe, parts) + engines,
+        "resuming": held + restored_bytes(shape, recipe, parts) + engines,
         "pushing": held + parts["moments"] + engines + new + pushed_copy_bytes(shape, recipe),
     }
     if recipe.adapts:
@@ -328,7 +329,7 @@ def phases_beside(
     back = 3 * trained_parameters(shape, recipe) * 4
     found = {
         "loading": worker + files + learners * (PROCESS + max(parts["weights"], read_bytes(shape, recipe)) + files),
-        "resuming": worker + learners * (PROCESS + 2 * checkpoint_bytes(shape, recipe, parts)),
+        "resuming": worker + learners * (PROCESS + restored_bytes(shape, recipe, parts)),
         "pushing": worker
         + learners * PROCESS
         + max(back, bytes_again(shape, recipe, layout) + pushed_copy_bytes(shape, recipe)),

@@ -7,6 +7,7 @@ norms; other families are similar.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from appliance.inference.memory import SHORT, WINDOW
@@ -14,20 +15,20 @@ from appliance.inference.vllm.placement import CACHE_BYTES
 from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.planning.shapes import GIB, Gpu, Layout, Shape
 
-PROCESS = int(0.55 * GIB)
-"""Interpreter, torch, transformers and peft, before a model is opened."""
+PROCESS = int(0.45 * GIB)
+"""Worker with torch, transformers, peft and a tokenizer, before a model is opened."""
 GPU_CONTEXT = int(0.75 * GIB)
 """CUDA context, kernels and allocator gaps on a GPU."""
 GPU_USABLE = 0.95
 """Share of a GPU used for planning: allocators do not fill the last pages."""
 SLACK = 1.05
 """Factor on all counted memory: fragments, small tensors, buffers of matrix products."""
-TILE = 3 * (1 << 25)
-"""Logits and derived values in the log-prob head, which works tile by tile."""
+TILE = 1 << 25
+"""Bytes of a tile of logits in the log-prob head."""
 PACKED = 0.5 + 1 / 64 + 4 / (64 * 256)
 """Bytes of a weight in NF4: 4 bits, a byte per block of 64, and 4 bytes per 256 blocks."""
-MOST_LOGITS = 1 << 26
-"""Maximum logits that a padded pass computes at full size (`learning.scoring`)."""
+MOST_LOGITS, TOKENS = 1 << 26, 1024
+"""Maximum logits that a padded pass computes at full size, and tokens of a tile (`learning.scoring`)."""
 
 
 def adapter_parameters(shape: Shape, rank: int) -> int:
@@ -49,28 +50,62 @@ def packed_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
     return int(PACKED * packed_parameters(shape, recipe))
 
 
-def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict[str, int]:
+def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int, *, gpu: bool = False) -> dict[str, int]:
     """Returns a learner's bytes during a step, by part: weights, gradients and moments in float32 (frozen weights in
-    the recipe's precision or 4 bits), activations of the largest pass, and the log-prob head."""
-    lora, half = recipe.adapts, recipe.precision == "bfloat16"
-    trained, weights = trained_parameters(shape, recipe), held_bytes(shape, recipe)
-    if lora:
-        weights += trained * 4
-    elif half:
-        weights += half_copies(shape, recipe)
+    the recipe's precision or 4 bits), activations of the largest pass, the log-prob head, and what the optimizer's own
+    step takes beyond these two, which are gone by then."""
+    trained, copies = trained_parameters(shape, recipe), half_copies(shape, recipe)
     tokens = pass_tokens(recipe, max_tokens)
-    head = TILE + 2 * tokens * shape.hidden * 4
-    if not recipe.packing and not half and tokens * shape.vocabulary <= MOST_LOGITS:
-        head = 3 * tokens * shape.vocabulary * 4
-    if not lora:
-        head += shape.vocabulary * shape.hidden * 4  # its own gradient, beside the embedding's
+    activations = activation_bytes(shape, recipe, tokens) + unpacked_bytes(shape, recipe)
+    head = head_bytes(shape, recipe, tokens)
+    update = update_bytes(shape, recipe, whole=gpu)
     return {
-        "weights": weights,
+        "weights": held_bytes(shape, recipe) + (trained * 4 if recipe.adapts else 0) + copies,
         "gradients": trained * 4,
-        "moments": trained * (2 if recipe.optimizer == "adamw_8bit" else 8),
-        "activations": activation_bytes(shape, recipe, tokens) + unpacked_bytes(shape, recipe),
+        "moments": moment_bytes(shape, recipe),
+        "activations": activations,
         "head": head,
+        "update": max(0, update - copies - activations - head),
     }
+
+
+def moment_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Returns the bytes of the optimizer's moments: two a weight, with a scale per 256 in 8 bits. Muon has one for
+    each hidden matrix."""
+    trained = trained_parameters(shape, recipe)
+    if recipe.optimizer == "adamw_8bit":
+        return trained * 2 + trained * 2 * 4 // 256
+    hidden = trained if recipe.adapts else sum(outputs * inputs for outputs, inputs in shape.linear)
+    return trained * 8 - (hidden * 4 if recipe.optimizer == "muon" else 0)
+
+
+def update_bytes(shape: Shape, recipe: TrainingRecipe, *, whole: bool) -> int:
+    """Returns the bytes of an optimizer step's temporary tensors: with AdamW a number per weight if `whole`, as torch
+    does on one GPU, else two per weight of one tensor at a time; with Muon three per weight of all matrices of one
+    shape."""
+    table = 0 if recipe.adapts else shape.vocabulary * shape.hidden
+    matrices: Counter[tuple[int, ...]] = Counter()
+    for one in shape.linear:
+        for size in ((recipe.lora_rank, one[0]), (recipe.lora_rank, one[1])) if recipe.adapts else (one,):
+            matrices[tuple(sorted(size))] += size[0] * size[1]
+    if recipe.optimizer == "muon":
+        return 4 * max(3 * max(matrices.values(), default=0), (1 if whole else 2) * table)
+    if recipe.optimizer == "adamw_8bit":
+        return 0
+    largest = max(table, *(size[0] * size[1] for size in matrices), 0)
+    return 4 * (trained_parameters(shape, recipe) if whole else 2 * largest)
+
+
+def head_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
+    """Returns the bytes of the log-prob head: states and their gradient, and two tiles forward or one backward, where a
+    trained matrix has a gradient of its own beside the embedding's; a frozen one in half precision is converted by
+    tile. Few logits of a padded pass are three times whole instead."""
+    table = 0 if recipe.adapts else shape.vocabulary * shape.hidden * 4
+    if not recipe.packing and recipe.precision == "float32" and tokens * shape.vocabulary <= MOST_LOGITS:
+        return 3 * tokens * shape.vocabulary * 4 + table
+    columns = min(shape.vocabulary, TILE // 4 // min(tokens, TOKENS))
+    converted = columns * shape.hidden * 4 if recipe.adapts and recipe.precision == "bfloat16" else 0
+    return 2 * tokens * shape.hidden * 4 + max(2 * TILE, TILE + table) + converted
 
 
 def split_parts(shape: Shape, recipe: TrainingRecipe, whole: Mapping[str, int], learners: int) -> dict[str, int]:
@@ -84,6 +119,7 @@ def split_parts(shape: Shape, recipe: TrainingRecipe, whole: Mapping[str, int], 
     around = table * (1 if shape.tied else 2)
     block = max(0, shape.parameters - packed_parameters(shape, recipe) - around) // max(1, shape.layers)
     lora = recipe.adapts
+    update = update_bytes(shape, recipe, whole=False) // learners
     gathered = (around + 2 * block) * (2 if lora and recipe.precision == "bfloat16" else 4)
     return {
         **whole,
@@ -91,12 +127,23 @@ def split_parts(shape: Shape, recipe: TrainingRecipe, whole: Mapping[str, int], 
         "gradients": -(-whole["gradients"] // learners),
         "moments": -(-whole["moments"] // learners),
         "gathered": gathered + (0 if lora else (table + block) * 4),
+        "update": max(0, update - copies - whole["activations"] - whole["head"]),
     }
 
 
 def half_copies(shape: Shape, recipe: TrainingRecipe) -> int:
-    """Returns the bytes of the bfloat16 weight copies that autocast keeps through a forward pass."""
-    return shape.parameters * 2 if recipe.method == "full" and recipe.precision == "bfloat16" else 0
+    """Returns the bytes of the bfloat16 copies of trained weights that a pass keeps for the gradient: of all but
+    embedding and head. With checkpointing it keeps none (`activation_bytes`)."""
+    if recipe.precision != "bfloat16" or recipe.gradient_checkpointing:
+        return 0
+    return 2 * computed_parameters(shape, recipe)
+
+
+def computed_parameters(shape: Shape, recipe: TrainingRecipe) -> int:
+    """Returns the number of trained weights in layers, which autocast converts."""
+    if recipe.adapts:
+        return adapter_parameters(shape, recipe.lora_rank)
+    return max(0, shape.parameters - shape.vocabulary * shape.hidden * (1 if shape.tied else 2))
 
 
 def unpacked_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
@@ -113,17 +160,22 @@ def pass_tokens(recipe: TrainingRecipe, max_tokens: int) -> int:
 def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
     """Returns the bytes of activations that a forward pass keeps for the gradient.
 
-    Per token, a layer keeps the residual stream and the outputs of both norms (4 hidden; 2 more where norms are
-    trained), queries, keys, values and the attention output twice (3 attention, 2 key/value), and four rows of the
-    multilayer perceptron. With checkpointing each layer keeps its input, and one of them all the rest.
+    Per token, a layer keeps queries, keys, values and the attention output twice (3 attention, 2 key/value), four rows
+    of the multilayer perceptron, both norms' inputs and outputs (4 hidden; 2 more where norms are trained), and a row
+    per adapter. Beside bfloat16 layers a norm's own tensors are float32, and each of the five products that follow one
+    keeps its input. With checkpointing each layer keeps its input, and one of them all the rest, unless the bfloat16
+    copies at the end of the forward pass are larger.
     """
+    half, size = recipe.precision == "bfloat16", 2 if recipe.precision == "bfloat16" else 4
     width = 3 * shape.attention + 2 * shape.key_value + 4 * shape.intermediate
-    width += (4 if recipe.adapts else 6) * shape.hidden
-    size = 2.5 if recipe.precision == "bfloat16" else 4
-    layer = tokens * width * size
-    passing = tokens * 2 * shape.intermediate * size
+    norms = (2 if recipe.adapts else 4) * 4 + 5 * size if half else (4 if recipe.adapts else 6) * size
+    rows = len(shape.linear) * recipe.lora_rank / max(1, shape.layers) if recipe.adapts else 0
+    layer = tokens * ((width + rows) * size + norms * shape.hidden)
+    passing = tokens * 2 * shape.intermediate * (4 if recipe.adapts else size)
     if recipe.gradient_checkpointing:
-        return int(shape.layers * tokens * shape.hidden * 4 + layer + passing)
+        inputs = shape.layers * tokens * shape.hidden * (size if recipe.adapts else 4)
+        copies = 2 * computed_parameters(shape, recipe) if half else 0
+        return int(inputs + max(copies, layer + passing + copies / max(1, shape.layers)))
     return int(shape.layers * layer + passing)
 
 
@@ -187,6 +239,6 @@ def pushed_copy_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
     return held_bytes(shape, recipe) + adapter if recipe.max_staleness else 0
 
 
-def checkpoint_bytes(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> int:
-    """Returns the bytes of a checkpoint of a training with this recipe."""
-    return parts["moments"] + trained_parameters(shape, recipe) * 4
+def restored_bytes(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> int:
+    """Returns the bytes of a checkpoint being restored: first the moments' file and tensors, then the weights'."""
+    return parts["moments"] + max(parts["moments"], 2 * trained_parameters(shape, recipe) * 4)

@@ -10,13 +10,15 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collecting() -> Iterator[None]:
-    """Disables garbage collection within the block, then freezes all objects. They are then never scanned or copied in
-    forked processes."""
+    """Disables garbage collection within the block, then collects once and freezes all objects. They are then never
+    scanned or copied in forked processes. Frozen garbage would never be freed, nor what it refers to: the frames of the
+    block's callers, with the files of a model that is being opened."""
     collects = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        gc.collect()
         gc.freeze()
         if collects:
             gc.enable()

@@ -168,6 +168,7 @@ class UpdatingLearner(Learner):
                 raise
             # Some weights may have been updated: no retry from here.
             raise self._no_moments(error) from error
+        self._optimizer.zero_grad(set_to_none=True)  # sampling and pushing follow, for which memory is needed
         return norm
 
     def _no_moments(self, error: BaseException) -> LearningError:
