@@ -4,12 +4,12 @@
     python -m benchmarks.pretrained [SOURCE] --device cpu [--short]
 
 SOURCE is one of `assay model import`, such as a folder; the default is smollm2, which `./install.sh --with smollm2`
-fetches. `random` is a model of the shape of Qwen2.5-0.5B with random weights. It is imported into a temporary folder.
+fetches. It is imported into a temporary folder.
 
 Each row runs in processes of its own and has a time limit; a row that fails does not stop the others.
 
-    full, lora, qlora        push, sampling, a step, push, checkpoint; then resume and push. Every push is proved, the
-                             resumed weights are those that were saved, and memory is within 15 % of the plan
+    full, lora, qlora        twice push, sampling, step; checkpoint, resume, push. Every push is proved, learner and
+                             engine agree, resumed weights are those saved, memory is within 15 % of the plan
     vllm, vllm-lora          two pushes that vLLM proves, of whole weights and of an adapter; vLLM next to `generate`
     vllm-sleep               CUDA graphs, IPC and sleep beside a learner: only on a GPU
     engine                   the torch engine next to `generate` (torch_engine.py)
@@ -43,7 +43,7 @@ from benchmarks.record import write_run
 
 ROOT = Path(__file__).resolve().parents[1]
 GIB = 1 << 30
-MEMORY_BAR, TRL_BAR = 0.15, 1.5
+MEMORY_BAR, TRL_BAR, KL_BAR = 0.15, 1.5, 0.01
 BUDGET = 585
 """Seconds of all rows on a GPU."""
 CPU_FACTOR = 20
@@ -172,12 +172,15 @@ def train(setting: Setting, method: str) -> Seen:
         "resume": max(phases.get("loading", 0), phases.get("resuming", phases["training"])),
     }
     off = {name: one["peak"] / expected[name] - 1 for name, one in (("step", step), ("resume", resumed))}
+    if (apart := step["steps"][0]["mismatch_kl"]) > KL_BAR:
+        raise RowError(f"learner and engine differ by {apart:.1e} nats a token; {KL_BAR} are allowed")
     judged = dict(off) if "resuming" in phases else {"step": off["step"], "resume": max(0.0, off["resume"])}
     text = ", ".join(
         f"{name} {one['peak'] / GIB:.2f} GiB of {expected[name] / GIB:.2f} ({100 * off[name]:+.1f} %)"
         for name, one in (("step", step), ("resume", resumed))
     )
-    text += f"; proved: {step['digest'][:12]}, also after the resume; push {step['seconds_of_push']:.2f} s"
+    text += f"; proved: {step['digest'][:12]}, also after the resume; push {step['seconds_of_push']:.2f} s, "
+    text += f"{step['steps'][1]['tokens'] / step['steps'][1]['seconds']:.0f} tokens trained a second, {apart:.1e} nats"
     figures = {"planned": {"phases": phases, "parts": planned["parts"]}, "step": step, "resume": resumed, "off": off}
     return Seen(text, figures, all(abs(one) <= MEMORY_BAR for one in judged.values()))
 
@@ -315,20 +318,10 @@ def gpu_name() -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def imported(source: str, folder: Path) -> dict[str, Any]:
-    """Imports a base model into the data folder `folder/data`. Raises NotRunError with the command's message."""
-    if source == "random":
-        source, given = str(folder / "random"), json.dumps({"folder": str(folder / "random")})
-        subprocess.run(
-            [sys.executable, "-m", "benchmarks.pretrained_parts", "make_random", given], cwd=ROOT, check=True
-        )
-    return assay("model", "import", source, data=folder / "data")
-
-
 def run_rows(source: str, chosen: list[Row], device: str, *, short: bool) -> tuple[dict[str, Any], list[Result]]:
     """Imports the model and runs the rows; says how each ended. Raises NotRunError without the model."""
     with tempfile.TemporaryDirectory(prefix="assay-pretrained-") as temporary:
-        base = imported(source, Path(temporary))
+        base = assay("model", "import", source, data=Path(temporary) / "data")
         ends = time.monotonic() + BUDGET if device == "cuda" else float("inf")
         setting = Setting(Path(base["folder"]), base["name"], Path(temporary) / "data", device, short)
         results = []
@@ -382,4 +375,5 @@ def exit_code(results: list[Result]) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a row's processes end as well
     main()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -36,10 +36,11 @@ from appliance.learning.signal.grouping import make_groups
 from appliance.learning.trained_weights import add_adapter
 from appliance.learning.training.trainer import Trainer
 from appliance.learning.training.updates import open_for
+from appliance.records.training import Judged
 from benchmarks import torch_engine
 from benchmarks.pretrained_text import Text
 
-FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
+FIGURES = ("loss", "ratio", "mismatch_kl", "tokens", "rollouts", "gradient_norm", "seconds")
 ROWS = 8
 """Conversations of the torch engine beside a learner, and rollouts of its step."""
 
@@ -53,37 +54,13 @@ def peak(device: str, process: str = "self") -> int:
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) * 1024
 
 
-def make_random(folder: str) -> dict[str, Any]:
-    """Writes a model of the shape of Qwen2.5-0.5B with random weights: bfloat16, 1 GB."""
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
-    config = Qwen2Config(
-        vocab_size=151936,
-        hidden_size=896,
-        intermediate_size=4864,
-        num_hidden_layers=24,
-        num_attention_heads=14,
-        num_key_value_heads=2,
-        max_position_embeddings=32768,
-        tie_word_embeddings=True,
-        bos_token_id=None,
-        eos_token_id=5,
-    )
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.bfloat16)
-    Qwen2ForCausalLM(config).save_pretrained(folder)
-    for name in ("tokenizer.json", "tokenizer_config.json", "dialect.json"):
-        shutil.copy(FIXTURE / name, folder)
-    Path(folder, "LICENSE").write_text("Random numbers. Anybody may use them.\n")
-    return {}
-
-
 def learn(
     base: str, checkpoints: str, recipe: dict[str, Any], device: str, tokens: int, sampled: int, *, resume: bool
 ) -> dict[str, Any]:
-    """Pushes the model, samples, takes a step, pushes again and saves; or resumes from that and pushes."""
+    """Twice pushes the model, samples and takes a step, then pushes and saves; or resumes from that and pushes. Moments
+    are beside gradients only in the second step."""
     way = TrainingRecipe.model_validate(recipe)
-    placement, kept = choose_placement(device), step_folder(Path(checkpoints), 1)
+    placement, kept = choose_placement(device), step_folder(Path(checkpoints), 2)
     files = read_verified(Path(base))
     model = open_for(files, way).to(placement.device)
     trainer = Trainer(model, way, 1, max_tokens=tokens, companions=files)
@@ -91,23 +68,33 @@ def learn(
     engine = TorchEngine(ROWS, tokens, placement=placement)
     if resume:
         trainer.restore(kept)
-        return {**proved(engine, model, "w"), "step": trainer.step, "peak": peak(device)}
-    found = {"first_push": proved(engine, model, "w")}
+        return {**proved(engine, model, "resumed"), "step": trainer.step, "peak": peak(device)}
     text, rng = Text(Path(base)), Random(0)
-    prompts = {number: text.window(tokens - sampled, rng) for number in range(ROWS)}
-    for number, prompt in prompts.items():
+    steps = []
+    for step in range(2):
+        pushed = proved(engine, model, f"step {step}")
+        prompts = [text.window(tokens - sampled, rng) for _ in range(ROWS)]
+        judged = rollouts(engine, prompts, tokens, step)
+        figures = trainer.train_step(step, judged, make_groups(judged, way, step))
+        steps.append(pushed | {name: figures[name] for name in FIGURES})
+        engine.sleep()
+    found = proved(engine, model, "trained")
+    trainer.save(kept)
+    return {**found, "steps": steps, "peak": peak(device)}
+
+
+def rollouts(engine: Engine, prompts: Sequence[tuple[int, ...]], tokens: int, step: int) -> list[Judged]:
+    """Samples conversations of that many tokens; all but the first token count as sampled, which takes most memory,
+    with the engine's own log-probabilities."""
+    ids = dict(enumerate(prompts))
+    for number, prompt in enumerate(prompts):
         engine.submit(GenerationRequest(number, prompt, -1, tokens, 1.0, number))
-    judged = []
     while engine.unfinished:
         for turn in engine.step():
-            judged.append(drawn_rollout(0, turn.request, prompts[turn.request], turn.ids, turn.logprobs))
+            ids[turn.request] += turn.ids
             engine.finish(turn.request)
-    figures = trainer.train_step(0, judged, make_groups(judged, way, 0))
-    engine.sleep()
-    found |= proved(engine, model, "w2")
-    trainer.save(kept)
-    wanted = ("loss", "ratio", "mismatch_kl", "tokens", "rollouts", "gradient_norm", "seconds")
-    return {**found, **{name: figures[name] for name in wanted}, "peak": peak(device)}
+    scores = engine.score(list(ids.values()))
+    return [drawn_rollout(step, number, one[:1], one[1:], scores[number]) for number, one in ids.items()]
 
 
 def proved(engine: Engine, model: Any, version: str) -> dict[str, Any]:
@@ -218,7 +205,7 @@ def _perturb(model: Any, number: int) -> None:
                 one.fill_(0.001 * number)
 
 
-PARTS = {one.__name__: one for one in (make_random, learn, vllm_full, vllm_lora, vllm_sleep)}
+PARTS = {one.__name__: one for one in (learn, vllm_full, vllm_lora, vllm_sleep)}
 
 if __name__ == "__main__":
     print(json.dumps(PARTS[sys.argv[1]](**json.loads(sys.argv[2]))))
