@@ -132,6 +132,7 @@ def vllm_full(base: str, device: str, rows: int, context: int, repeats: int, sha
             repeats=repeats,
             forced=text.window(torch_engine.RESULT, rng),
             clocked=True,
+            stop=engine.supervisor.vocabulary - 1,
         )
         if device == "cpu":
             found["memory"] = peak(device, str(engine.supervisor.pid))
@@ -152,7 +153,7 @@ def vllm_lora(base: str, device: str, share: float | None) -> dict[str, Any]:
         second = proved(engine, model, "second")
         prompts = torch_engine.text_prompts(ROWS, 32, Text(Path(base)), Random(0))
         started = time.monotonic()
-        tokens = torch_engine.plain_with_engine(engine, prompts)
+        tokens = torch_engine.plain_with_engine(engine, prompts, engine.supervisor.vocabulary - 1)
         rate = tokens / (time.monotonic() - started)
         return {"first": first, **second, "tokens_a_second": rate, **_seen(engine)}
     finally:

@@ -89,21 +89,34 @@ def text_prompts(count: int, context: int, text: Text, rng: Random) -> Prompts:
 
 
 def roll_with_engine(engine: Engine, prompts: Prompts, stops: tuple[int, ...], forced: tuple[int, ...] = FORCED) -> int:
-    """Plays all rollouts; returns the tokens that were sampled."""
+    """Plays all rollouts; returns the tokens that were sampled. A turn of `MOST` tokens ends there, as with `generate`:
+    the engine, which limits conversations and not turns, is given the conversation again."""
     before = engine.tokens_sampled
-    turns, lengths = [0] * len(prompts), [len(prompt) for prompt in prompts]
-    for number, prompt in enumerate(prompts):
-        most = len(prompt) + TURNS * (MOST + RESULT)
-        engine.submit(GenerationRequest(number, prompt, stops[0], most, 1.0, number, other_stops=stops[1:]))
+    histories, turns = [list(prompt) for prompt in prompts], [0] * len(prompts)
+    starts = [len(prompt) for prompt in prompts]
+
+    def submit(number: int) -> None:
+        most = len(prompts[number]) + TURNS * (MOST + RESULT)
+        ids = tuple(histories[number])
+        engine.submit(GenerationRequest(number, ids, stops[0], most, 1.0, number, other_stops=stops[1:]))
+
+    def goes_on(number: int, ids: Sequence[int]) -> bool:
+        turns[number] += 1
+        histories[number] += (*ids, *forced)
+        starts[number] = len(histories[number])
+        return turns[number] < TURNS
+
+    for number in range(len(prompts)):
+        submit(number)
     while engine.unfinished:
         for turn in engine.step():
-            turns[turn.request] += 1
-            lengths[turn.request] += len(turn.ids) + RESULT
-            room = lengths[turn.request] < len(prompts[turn.request]) + TURNS * (MOST + RESULT)
-            if turn.ended == "stop" and turns[turn.request] < TURNS and room:
+            if goes_on(turn.request, turn.ids) and turn.ended == "stop":
                 engine.resume(turn.request, forced)
             else:
                 engine.finish(turn.request)
+        for number, length in engine.lengths().items():
+            if length - starts[number] >= MOST and goes_on(number, engine.withdraw(number).ids):
+                submit(number)
     return engine.tokens_sampled - before
 
 
@@ -147,12 +160,14 @@ def generate(model: Any, histories: Sequence[list[int]], new: int, stops: tuple[
     return found
 
 
-def plain_with_engine(engine: Engine, prompts: Prompts) -> int:
+def plain_with_engine(engine: Engine, prompts: Prompts, stop: int = -1) -> int:
+    """Samples NEW tokens behind each prompt. vLLM takes no `stop` outside its vocabulary; a turn that draws it ends."""
     before = engine.tokens_sampled
     for number, prompt in enumerate(prompts):
-        engine.submit(GenerationRequest(number, prompt, -1, len(prompt) + NEW, 1.0, number))
+        engine.submit(GenerationRequest(number, prompt, stop, len(prompt) + NEW, 1.0, number))
     while engine.unfinished:
-        engine.step()
+        for turn in engine.step():
+            engine.finish(turn.request)
     return engine.tokens_sampled - before
 
 
@@ -211,6 +226,7 @@ def measure(
     repeats: int,
     forced: tuple[int, ...] = FORCED,
     clocked: bool = False,
+    stop: int = -1,
 ) -> dict[str, Any]:
     """Compares an engine that has the model's weights with `generate`, in rollouts and in tokens; the latter on `rows`
     prompts."""
@@ -226,7 +242,7 @@ def measure(
     )
     tokens = compare(
         {
-            "engine": lambda some: plain_with_engine(engine, some),
+            "engine": lambda some: plain_with_engine(engine, some, stop),
             "generate": lambda some: plain_with_generate(model, some),
         },
         prompts[:rows],
