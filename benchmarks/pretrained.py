@@ -319,7 +319,7 @@ def gpu_name() -> str:
 
 
 def run_rows(source: str, chosen: list[Row], device: str, *, short: bool) -> tuple[dict[str, Any], list[Result]]:
-    """Imports the model and runs the rows; says how each ended. Raises NotRunError without the model."""
+    """Imports the model and runs the rows; shows each as it ends. Raises NotRunError without the model."""
     with tempfile.TemporaryDirectory(prefix="assay-pretrained-") as temporary:
         base = assay("model", "import", source, data=Path(temporary) / "data")
         ends = time.monotonic() + BUDGET if device == "cuda" else float("inf")
@@ -328,7 +328,7 @@ def run_rows(source: str, chosen: list[Row], device: str, *, short: bool) -> tup
         for row in chosen:
             limit = row.seconds * (CPU_FACTOR if device == "cpu" else 1)
             results.append(result_of(row, setting, min(limit, ends - time.monotonic())))
-            print(f"{row.name}: {results[-1].outcome}", file=sys.stderr, flush=True)
+            show(results[-1])
     return {name: base[name] for name in ("name", "digest", "parameters")}, results
 
 
@@ -344,7 +344,8 @@ def main() -> None:
     chosen = [row for row in ROWS if row.name in given.only]
     name = gpu_name() if given.device == "cuda" else "no GPU"
     if not name:
-        show([Result(row.name, "not run", f"no GPU; would show: {row.shows}") for row in chosen])
+        for row in chosen:
+            show(Result(row.name, "not run", f"no GPU; would show: {row.shows}"))
         print(
             "no GPU that torch can use: run this on a machine with one, or pass --device cpu --short", file=sys.stderr
         )
@@ -354,18 +355,16 @@ def main() -> None:
     except NotRunError as error:
         print(error, file=sys.stderr)
         sys.exit(5)
-    show(results)
+    ran = [one for one in results if one.outcome != "not run"]
+    bad = sum(one.outcome in ("missed", "failed") for one in ran)
+    print(f"{len(ran)} of {len(results)} rows ran, {bad} missed a bar or failed")
     figures = {"model": model, "device": given.device, "gpu": name, "short": given.short}
     write_run(figures | {"rows": [vars(one) for one in results]}, given.json)
     sys.exit(exit_code(results))
 
 
-def show(results: list[Result]) -> None:
-    for one in results:
-        print(f"{one.row:10}  {one.outcome:7}  {one.seconds:5.0f} s  {one.seen}")
-    ran = [one for one in results if one.outcome != "not run"]
-    bad = sum(one.outcome in ("missed", "failed") for one in ran)
-    print(f"{len(ran)} of {len(results)} rows ran, {bad} missed a bar or failed")
+def show(one: Result) -> None:
+    print(f"{one.row:10}  {one.outcome:7}  {one.seconds:5.0f} s  {one.seen}", flush=True)
 
 
 def exit_code(results: list[Result]) -> int:
