@@ -3,6 +3,7 @@ r"""Tokens a second of a learner's step, beside TRL's GRPOTrainer on the same mo
     python -m pip install --target FOLDER/site-packages --no-deps trl==1.16.0 \
         accelerate datasets dill multiprocess pandas pyarrow xxhash
     PYTHONPATH=FOLDER/site-packages python benchmarks/trl_learner.py [--rounds 5] [--json FILE] [--device cuda]
+    PYTHONPATH=FOLDER/site-packages python benchmarks/trl_learner.py --model FOLDER [--method lora] [--short]
 
 (The folder has to be called `site-packages`: dill, which datasets hashes with, copies what lies elsewhere.)
 
@@ -17,6 +18,10 @@ trained tokens a second.
 With `--device cuda` the model has the shape of Qwen2.5-0.5B (a vocabulary of 151,936), all compute on the first GPU,
 each learner also with its layers in bfloat16 (TRL's under autocast, as its own trainer does it), and what is compared
 is the clock's time, once the GPU has nothing left to do, with the most memory that a step took.
+
+With `--model` it is a pretrained model instead, in float32 where all of it is trained, and rollouts are windows of the
+pages in `docs/`. `--method` trains an adapter: both learners have the same one, and the same packed layers below it if
+it is `qlora`. `--short` is 8 rollouts of at most 160 tokens in passes of two, two rounds, and no padded learner.
 """
 
 from __future__ import annotations
@@ -32,23 +37,58 @@ import tempfile
 import time
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 # A script's own folder comes first on the path, and there is a `runtime` in it.
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+if TYPE_CHECKING:
+    from appliance.learning.recipes.recipe import TrainingRecipe
 
 TOKENIZER = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
-VOCABULARY, PROMPT, LONGEST, ROLLOUTS, AT_ONCE = 16_384, 48, 640, 64, 8
+VOCABULARY, PROMPT = 16_384, 48
 RECIPE: dict[str, Any] = {
     "objective": "dapo",
     "rollouts_per_task": 4,
     "keep": 4,
-    "tasks_per_step": ROLLOUTS // 4,
     "selector": "uniform",
     "learning_rate": 1e-4,
     "warmup_steps": 0,
 }
+
+
+class Size(NamedTuple):
+    """Rollouts of a step and of one pass, and the most tokens of an answer."""
+
+    rollouts: int = 64
+    at_once: int = 8
+    longest: int = 640
+
+
+class Learned(NamedTuple):
+    """Model and step that every learner has: a pretrained model's folder, or None for random weights."""
+
+    folder: Path | None
+    method: str
+    device: str
+    size: Size
+
+    def recipe(self, *, packing: bool = False, precision: str = "float32") -> TrainingRecipe:
+        from appliance.learning.recipes.recipe import TrainingRecipe
+
+        at_once, longest = self.size.at_once, PROMPT + self.size.longest
+        passes = {"micro_batch_tokens": at_once * longest, "micro_batch": at_once}
+        own = {"packing": packing, "precision": precision, "method": self.method}
+        return TrainingRecipe.model_validate(RECIPE | passes | own | {"tasks_per_step": self.size.rollouts // 4})
+
+    def open(self, recipe: TrainingRecipe) -> Any:
+        """Opens the model in the type that the recipe trains in."""
+        if self.folder is None:
+            return make_model(self.device)
+        from appliance.inference.folder import read_model
+        from appliance.learning.training.updates import open_for
+
+        return open_for(read_model(self.folder), recipe).to(self.device)
 
 
 SMALL = {
@@ -80,36 +120,40 @@ def make_model(device: str) -> Any:
     return model.float().to(device)
 
 
-def make_batch(model: Any) -> list[Any]:
+def make_batch(learned: Learned) -> list[Any]:
     """Judged rollouts whose log-probabilities are the model's own."""
     import torch
 
     from appliance.gpu_selftest.probe_models import drawn_rollout
+    from benchmarks.pretrained_text import Text
 
+    model = learned.open(learned.recipe()).eval()
+    text = Text(learned.folder) if learned.folder else None
     rng = Random(1)
     made = []
-    for number in range(ROLLOUTS):
-        length = min(LONGEST, max(32, round(math.exp(rng.gauss(5.0, 0.8)))))
-        ids = [rng.randrange(VOCABULARY) for _ in range(PROMPT + length)]
+    for number in range(learned.size.rollouts):
+        length = min(learned.size.longest, max(32, round(math.exp(rng.gauss(5.0, 0.8)))))
+        if text is None:
+            ids = tuple(rng.randrange(VOCABULARY) for _ in range(PROMPT + length))
+        else:
+            ids = text.window(PROMPT + length, rng)
         with torch.no_grad():
             given = torch.tensor([ids], device=model.device)
             scores = model(given).logits[0, PROMPT - 1 : -1].log_softmax(-1).cpu()
         own = torch.tensor(ids[PROMPT:])
         logprobs = scores.gather(1, own[:, None])[:, 0].tolist()
-        made.append(drawn_rollout(0, number, tuple(ids[:PROMPT]), tuple(ids[PROMPT:]), tuple(logprobs)))
+        made.append(drawn_rollout(0, number, ids[:PROMPT], ids[PROMPT:], tuple(logprobs)))
     return made
 
 
 class Ours:
-    def __init__(self, judged: list[Any], device: str, *, packing: bool, precision: str = "float32") -> None:
-        from appliance.learning.recipes.recipe import TrainingRecipe
+    def __init__(self, judged: list[Any], learned: Learned, *, packing: bool, precision: str = "float32") -> None:
         from appliance.learning.signal.grouping import make_groups
         from appliance.learning.training.trainer import Trainer
 
-        passes = {"micro_batch_tokens": AT_ONCE * (PROMPT + LONGEST), "micro_batch": AT_ONCE}
-        recipe = TrainingRecipe.model_validate(RECIPE | passes | {"packing": packing, "precision": precision})
+        recipe = learned.recipe(packing=packing, precision=precision)
         self.judged, self.groups = judged, make_groups(judged, recipe, 0)
-        self.trainer = Trainer(make_model(device), recipe, 1, max_tokens=PROMPT + LONGEST)
+        self.trainer = Trainer(learned.open(recipe), recipe, 1, max_tokens=PROMPT + learned.size.longest)
 
     def step(self) -> float:
         """Takes a step; the norm of its gradient."""
@@ -117,37 +161,41 @@ class Ours:
 
 
 class Trl:
-    def __init__(self, judged: list[Any], device: str, folder: str, *, half: bool = False) -> None:
+    def __init__(self, judged: list[Any], learned: Learned, folder: str, *, half: bool = False) -> None:
         import torch
         from datasets import Dataset
         from transformers import PreTrainedTokenizerFast
         from trl import GRPOConfig, GRPOTrainer
 
         from appliance.learning.batches import samples
-        from appliance.learning.recipes.recipe import TrainingRecipe
         from appliance.learning.signal.grouping import make_groups
+        from appliance.learning.training.updates import prepare
 
+        device, at_once = learned.device, learned.size.at_once
+        recipe = learned.recipe(precision="bfloat16" if half else "float32")
+        model = learned.open(recipe)
+        prepare(model, recipe, 1)
         tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(TOKENIZER / "tokenizer.json"))
         tokenizer.pad_token = tokenizer.eos_token = tokenizer.convert_ids_to_tokens(0)
-        passes = ROLLOUTS // AT_ONCE
+        passes = learned.size.rollouts // at_once
         config = GRPOConfig(
             output_dir=folder,
             loss_type="dapo",
             beta=0.0,
             epsilon=0.2,
             epsilon_high=0.28,
-            per_device_train_batch_size=AT_ONCE,
+            per_device_train_batch_size=at_once,
             gradient_accumulation_steps=passes,
             num_generations=4,
-            max_completion_length=LONGEST,
+            max_completion_length=learned.size.longest,
             gradient_checkpointing=False,
             use_cpu=device == "cpu",
             bf16=False,
             report_to="none",
         )
-        dataset = Dataset.from_dict({"prompt": ["a"] * ROLLOUTS})
+        dataset = Dataset.from_dict({"prompt": ["a"] * learned.size.rollouts})
         self.trainer = GRPOTrainer(
-            model=make_model(device),
+            model=model,
             reward_funcs=lambda completions, **_given: [0.0] * len(completions),
             args=config,
             train_dataset=dataset,
@@ -156,12 +204,13 @@ class Trl:
         self.model = self.trainer.model.train()
         self.device, self.half = device, half
         self.trainer.current_gradient_accumulation_steps = passes
+        self.trained = [one for one in self.model.parameters() if one.requires_grad]
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=RECIPE["learning_rate"], betas=(0.9, 0.95), weight_decay=0.0
+            self.trained, lr=RECIPE["learning_rate"], betas=(0.9, 0.95), weight_decay=0.0
         )
-        chosen = samples(judged, make_groups(judged, TrainingRecipe.model_validate(RECIPE), 0))
+        chosen = samples(judged, make_groups(judged, recipe, 0))
         Random(0).shuffle(chosen)
-        self.batches = [self._batch(chosen[at : at + AT_ONCE]) for at in range(0, len(chosen), AT_ONCE)]
+        self.batches = [self._batch(chosen[at : at + at_once]) for at in range(0, len(chosen), at_once)]
         total = torch.tensor(float(sum(one.trained_tokens for one in chosen)))
         for batch in self.batches:
             batch["num_items_in_batch"] = total.to(device)
@@ -188,7 +237,7 @@ class Trl:
             with torch.autocast(self.device, torch.bfloat16, enabled=self.half):
                 loss = self.trainer._compute_loss(self.model, batch)
             loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        norm = torch.nn.utils.clip_grad_norm_(self.trained, 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return float(norm)
@@ -198,29 +247,33 @@ def main() -> None:
     from benchmarks.record import write_run
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, help="default: 5, or 2 with --short")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--model", type=Path, metavar="FOLDER", help="a pretrained model instead of random weights")
+    parser.add_argument("--method", choices=("full", "lora", "qlora"), default="full")
+    parser.add_argument("--short", action="store_true", help="8 short rollouts and two rounds")
     args = parser.parse_args()
     import torch
 
     device, on_gpu = args.device, args.device == "cuda"
     torch.set_num_threads(1)
-    judged = make_batch(make_model(device))
+    learned = Learned(args.model, args.method, device, Size(8, 2, 160) if args.short else Size())
+    judged = make_batch(learned)
     tokens = sum(len(turn) for one in judged for turn in one.rollout.own_turns)
     with tempfile.TemporaryDirectory() as folder:
         arms: dict[str, Any] = {
-            "packed": Ours(judged, device, packing=True),
-            "padded": Ours(judged, device, packing=False),
-            "trl": Trl(judged, device, folder),
+            "packed": Ours(judged, learned, packing=True),
+            **({} if args.short else {"padded": Ours(judged, learned, packing=False)}),
+            "trl": Trl(judged, learned, folder),
         }
         if on_gpu:
-            arms["packed bfloat16"] = Ours(judged, device, packing=True, precision="bfloat16")
-            arms["trl bfloat16"] = Trl(judged, device, folder, half=True)
+            arms["packed bfloat16"] = Ours(judged, learned, packing=True, precision="bfloat16")
+            arms["trl bfloat16"] = Trl(judged, learned, folder, half=True)
         norms = {name: arm.step() for name, arm in arms.items()}
         seconds: dict[str, list[float]] = {name: [] for name in arms}
         memory = dict.fromkeys(arms, 0.0)
-        for number in range(args.rounds):
+        for number in range(args.rounds or (2 if args.short else 5)):
             order = list(arms)
             Random(number).shuffle(order)
             for name in order:
@@ -240,6 +293,7 @@ def main() -> None:
         ratios[name] = sorted(trl / own for trl, own in zip(others, seconds[name], strict=True))
     report = {
         "tokens": tokens,
+        "method": args.method,
         "gradient_norm": {name: round(norm, 6) for name, norm in norms.items()},
         "tokens_a_second": {name: round(tokens / statistics.median(found)) for name, found in seconds.items()},
         "times_trl": {
