@@ -37,7 +37,7 @@ SHORT: dict[str, Any] = {
 }
 """Differences from the settings that nights take, by dotted key."""
 RATE = "recipe.training.learning_rate"
-FASTER = 3.0
+FASTER = 5.0
 """Factor of the learning rate: a demonstration has few steps."""
 
 
