@@ -78,6 +78,7 @@ def test_a_processor_gets_the_precision_that_it_computes_in_and_a_tenth_of_its_m
     assert fast is not None
     precision = "recipe.training.precision"
     assert (slow.values[precision], fast.values[precision]) == ("float32", "bfloat16")
+    assert [one.values.get("model.dtype", "auto") for one in (slow, fast)] == ["auto", "bfloat16"]
     assert slow.plan.needed <= 0.9 * 24 * GIB
     halved = TrainingRecipe(precision="bfloat16")
 
