@@ -48,6 +48,7 @@ REPORT = {
     **dict.fromkeys((name for name, field in DemoReport.model_fields.items() if field.annotation is int), 512),
     "seconds_by_phase": dict.fromkeys(("warm_start", "training", "evaluation"), 123.4),
     "seconds_in_training": dict.fromkeys(("sampling", "verifying", "learning"), 123.4),
+    **dict.fromkeys(("success_base", "success_base_low", "success_base_high"), 0.5),
     "rollouts": {},
     "verified": True,
 }
@@ -297,7 +298,7 @@ def test_the_last_screen_fits_80_columns_in_whole_words() -> None:
             **REPORT,
             "gain": 36.3,
             "tool_calls": 1_234_567,
-            "families": [FamilyRow(family=word, items=1, before=0.0, after=1.0) for word in words],
+            "families": [FamilyRow(family=word, items=1, base=0.0, before=0.0, after=1.0) for word in words],
             "findings": findings,
             "decision_reason": text,
             "would_change": text,
