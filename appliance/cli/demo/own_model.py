@@ -72,7 +72,7 @@ def shortened(settings: Settings, model: str) -> Settings:
 
 def _run(*arguments: str, shown: bool = True, accepts: tuple[int, ...] = (0,)) -> str:
     """Runs a command of this program in another process; returns its output unless `shown`."""
-    command = [sys.executable, "-m", "appliance.cli.main", *arguments]
+    command = [sys.executable, "-I", "-m", "appliance.cli.main", *arguments]
     found = subprocess.run(command, stdout=None if shown else subprocess.PIPE, text=True, check=False)
     if found.returncode not in accepts:
         raise typer.Exit(found.returncode)
