@@ -32,6 +32,7 @@ from appliance.daemon.processes.startup import started_broker
 from appliance.errors import AssayError, ExitCode, UsageError
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.lock import data_lock
+from appliance.models.local_models import BASES, find_base
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.jobs import Job, JobState
 from appliance.system.clock import file_stamp
@@ -53,12 +54,13 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None, 
     start from, by default the embedded one. Raises what the core and importing raise."""
     console = Console()
     started = time.monotonic()
+    registered = find_base(model, settings.data)
     if model:
         settings = in_own_folder(settings, model)
     if fresh:
         _set_aside(settings, console)
     if model:
-        settings = shortened(settings, model)
+        settings = shortened(settings, model, registered)
     with (
         started_broker(settings) as ground,
         Core(
@@ -200,8 +202,10 @@ def _commands(settings: Settings, found: DemoReport) -> list[tuple[str, str]]:
     else:
         command, purpose = "show", "the objections to the candidate, gate by gate"
     use = []
-    if settings.recipe.warm_start.own_model and settings.model.path is not None:
-        use = [(f"{assay} model use {settings.model.path.name}{where}", "settings for whole nights with this model")]
+    path = settings.model.path
+    if settings.recipe.warm_start.own_model and path is not None:
+        name = path.name if path.parent == settings.data / BASES else path
+        use = [(f"{assay} model use {name}{where}", "settings for whole nights with this model")]
     return [
         *use,
         (f"{assay} serve{where}", "starts the daemon on this data folder; keep it running and use a second terminal"),

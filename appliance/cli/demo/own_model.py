@@ -19,7 +19,7 @@ import typer
 
 from appliance.config.configuration import Settings
 from appliance.errors import AssayError, ExitCode
-from appliance.models.local_models import Stores, find_base, locate, stores
+from appliance.models.local_models import BASES, Stores, find_base, locate, stores
 from curriculum.names import CALCULATORS
 
 TASKSETS = (*CALCULATORS, "divisibility", "modular_arithmetic")
@@ -50,17 +50,17 @@ def in_own_folder(settings: Settings, model: str) -> Settings:
     return Settings.load({"data": str(settings.data.with_name(f"{settings.data.name}-{name}"))})
 
 
-def shortened(settings: Settings, model: str) -> Settings:
-    """Returns the settings of a short night that starts from the model: a registered base, or a source of `assay model
-    import`, which is imported first. Raises UsageError for an unknown source, AssayError (1) if no way of training
-    fits, and Exit where a command has said what is wrong."""
+def shortened(settings: Settings, model: str, registered: Path | None = None) -> Settings:
+    """Returns the settings of a short night that starts from the model: the folder of a `registered` base, or a source
+    of `assay model import`, which is imported first unless it was. Raises UsageError for an unknown source, AssayError
+    (1) if no way of training fits, and Exit where a command has said what is wrong."""
     data = str(settings.data)
-    folder = find_base(model, settings.data)
+    folder = registered if registered is not None and registered.is_dir() else find_base(model, settings.data)
     if folder is None:
         name = locate(model, _places()).name
         if find_base(name, settings.data) is None:
             _run("model", "import", model, "--data", data)
-        folder = settings.data / "bases" / name
+        folder = settings.data / BASES / name
     planned = json.loads(_run("plan", str(folder), "--data", data, "--json", shown=False, accepts=(0, 1)))
     if not planned["recommended"]:
         raise AssayError(planned["do"], f"run `assay plan {folder}` to see what is missing", ExitCode.FAILED_VERDICT)

@@ -14,9 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from broken_models import sound
 from forked_commands import ForkedCommand
 
+from appliance.cli.demo.own_model import in_own_folder, shortened
+from appliance.config.configuration import Settings
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.models.local_models import find_base
 
 pytestmark = pytest.mark.timeout(900)
 SHORT = {
@@ -96,6 +100,20 @@ def test_a_second_run_imports_and_repeats_nothing(shown: Shown) -> None:
     assert again.returncode == shown.code
     assert "already ran here" in again.stdout
     assert "registered" not in again.stdout
+
+
+def test_a_base_that_was_imported_before_is_used_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("ASSAY_DATA", raising=False)
+    base = tmp_path / "assay" / "bases" / "mine"
+    base.parent.mkdir(parents=True)
+    sound(base)
+    usual = Settings.load()
+    own = in_own_folder(usual, "mine")
+    assert own.data == tmp_path / "assay-mine"
+    short = shortened(own, "mine", find_base("mine", usual.data))
+    assert (short.model.path, short.data) == (base, own.data)
+    assert short.recipe.warm_start.own_model
 
 
 @pytest.mark.parametrize(
