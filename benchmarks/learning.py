@@ -35,6 +35,13 @@ tokens trained on a minute, beside those of an arm that takes turns, say what th
 learner share one processor, and need a machine with nothing beside them. The bound on age is never exceeded: a step
 whose tokens are older ends the run.
 
+`--demo FOLDER` begins where the demonstration of a pretrained model (`assay demo --model`) began its own training: from
+its warm-started model, with its recipe. With `--small`, a step has 4 tasks of 8 rollouts. The arms `lora` and `qlora`
+train adapters, whose mismatch between learner and engine the table tells:
+
+    python -m benchmarks.learning --demo FOLDER --small --steps 50 --seeds 1 --beside lora --arms qlora
+    python -m benchmarks.learning --demo FOLDER --small --tokens 50000 --seeds 1 --beside roc --arms sdft,sdpo
+
 The arms `cut` and `cut_soon` cut stragglers: at 1.5 times the length that nine of ten rollouts of the steps before
 stayed within, and at 1.1 times that of half of them, which is far more often than anybody should.
 """
@@ -82,6 +89,8 @@ ARMS: dict[str, dict[str, Any]] = {
     "sdpo": {"selector": "roc", "self_distillation": {"shown": "reason"}},
     "sdft_half": {"selector": "roc", "self_distillation": {"shown": "solution", "share": 0.5}},
     "sdpo_half": {"selector": "roc", "self_distillation": {"shown": "reason", "share": 0.5}},
+    "lora": {"selector": "roc", "method": "lora", "learning_rate": 5e-4},
+    "qlora": {"selector": "roc", "method": "qlora", "learning_rate": 5e-4},
     "cut": {"selector": "uniform", "stragglers": {"past": 1.5}},
     "cut_soon": {"selector": "uniform", "stragglers": {"past": 1.1, "share": 0.5}},
 }
@@ -91,6 +100,10 @@ SMALL: dict[str, Any] = {
     "training": {"tasks_per_step": 12, "watch_items": 16},
     "evaluation": {"sealed_items": 192, "unsolvable_items": 8},
 }
+SMALL_DEMO: dict[str, Any] = {
+    "training": {"tasks_per_step": 4, "rollouts_per_task": 8, "keep": 4},
+    "evaluation": {"sealed_items": 256, "unsolvable_items": 8},
+}
 LEAST_A_STEP = 1500
 """Sampled tokens of a step, at least: an arm with a budget of tokens takes so few steps that it can be spent."""
 ENDS = 5
@@ -99,8 +112,28 @@ T_975 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 
 """Student's t, by degrees of freedom: intervals over seeds."""
 
 
+def demonstrated(folder: Path) -> tuple[dict[str, Any], Path]:
+    """Returns the recipe of the newest demonstration in a data folder, without its warm start, and the model that its
+    warm start ended with."""
+    from appliance.ledger.sqlite import SqliteLedger
+
+    with SqliteLedger(folder / "ledger.sqlite3") as ledger:
+        plan = next(one.plan for one in ledger.cycles() if one.kind == "demo" and "start" in one.plan)
+        checkpoint = ledger.checkpoint(plan["start"])
+    assert checkpoint is not None
+    return {**plan["recipe"], "warm_start": {}}, folder / checkpoint.folder
+
+
 def one_seed(
-    seed: int, data: Path, arms: list[str], tokens: int | None, small: bool, model: Path | None, results: Path
+    seed: int,
+    data: Path,
+    arms: list[str],
+    tokens: int | None,
+    small: bool,
+    model: Path | None,
+    results: Path,
+    demo: Path | None,
+    most: int | None,
 ) -> None:
     """All arms of one seed, an added line each; figures as shares of 1, gains in points."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -150,6 +183,10 @@ def one_seed(
     cycles.RlLoop = Budgeted  # type: ignore[misc]
     torch.set_num_threads(1)
     settings = Settings.load({"data": str(data)})
+    begun: dict[str, Any] = {}
+    if demo is not None:
+        begun, model = demonstrated(demo)
+    dtype = "bfloat16" if begun.get("training", {}).get("precision") == "bfloat16" else "auto"
     start: str | None = None
     with SqliteLedger(data / "ledger.sqlite3") as ledger:
         for arm in arms:
@@ -157,9 +194,12 @@ def one_seed(
             if any(one["arm"] == arm and one["seed"] == seed for one in rows(results, tokens, small, model)):
                 start = known.plan.get("start", start) if known is not None else start
                 continue
-            shape = {name: dict(part) for name, part in (SMALL if small else {}).items()}
-            steps = max(20, (tokens or 0) // LEAST_A_STEP)
-            budget = {} if tokens is None else {"steps": steps, "watch_drop": 1.0, "checkpoint_every": steps}
+            shape: dict[str, Any] = {**begun}
+            for name, part in ((SMALL_DEMO if begun else SMALL) if small else {}).items():
+                shape[name] = {**shape.get(name, {}), **part}
+            steps = most or max(20, (tokens or 0) // LEAST_A_STEP)
+            budget = {"steps": steps, "watch_drop": 1.0, "watch_every": steps, "checkpoint_every": steps}
+            budget = {} if tokens is None and most is None else budget
             recipe = Recipe.model_validate({**shape, "training": {**shape.get("training", {}), **budget, **ARMS[arm]}})
             plan: dict[str, Any] = {"recipe": recipe.model_dump(mode="json")}
             if start is not None:
@@ -176,7 +216,8 @@ def one_seed(
                 updated=now,
             )
             ledger.put_cycle(cycle)
-            with WorkContext(data, ledger, runtime_settings(settings, data), recipe.agent, load(None)) as context:
+            sandboxes = runtime_settings(settings, data)
+            with WorkContext(data, ledger, sandboxes, recipe.agent, load(None), dtype=dtype) as context:
                 progress = CycleProgress(cycle, ledger, time.monotonic)
                 cycles.CycleRun(cycle, context, progress, model).train()
                 progress = CycleProgress(progress.cycle, ledger, time.monotonic)
@@ -191,6 +232,7 @@ def one_seed(
             waits: list[float] = []
             ages: list[float] = []
             lengths: list[float] = []
+            mismatch: list[float] = []
             cut = 0.0
             for step in ledger.recorded_steps(cycle.id):
                 record = ledger.step(cycle.id, step)
@@ -204,6 +246,7 @@ def one_seed(
                 waits.append(record.metrics["learner_wait_share"])
                 ages.append(record.metrics["staleness_mean"])
                 lengths.append(record.metrics["length"])
+                mismatch.append(record.metrics["mismatch_kl"])
                 cut += record.metrics.get("stragglers_cut", 0.0)
             calls = sum(len(one.rollout.calls) for one in trained)
             figures = {
@@ -235,6 +278,7 @@ def one_seed(
                 "staleness": mean(ages) if ages else 0.0,
                 "length_first": mean(lengths[:ENDS]) if lengths else 0.0,
                 "length_last": mean(lengths[-ENDS:]) if lengths else 0.0,
+                "mismatch_kl": mean(mismatch) if mismatch else 0.0,
                 "cut": cut,
             }
             with results.open("a") as file:
@@ -278,6 +322,8 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, help="sampled tokens of each arm")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--model", type=Path, help="a model folder to begin with")
+    parser.add_argument("--demo", type=Path, help="the data folder of a demonstration to begin with")
+    parser.add_argument("--steps", type=int, help="steps of each arm")
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--results", type=Path, help="a file that lines are added to")
@@ -293,11 +339,15 @@ def main() -> None:
     arms = [arguments.beside, *(arm for arm in arms if arm != arguments.beside)]
     with tempfile.TemporaryDirectory(prefix="assay-learning-") as folder:
         results = (arguments.results or Path(folder) / "results.jsonl").resolve()
+        demo = arguments.demo and arguments.demo.resolve()
         model = arguments.model and arguments.model.resolve()
+        model = demonstrated(demo)[1] if demo is not None else model
         if arguments.one is not None:
             data = results.with_suffix(f".{arguments.one}")
             data.mkdir(exist_ok=True)
-            one_seed(arguments.one, data, arms, arguments.tokens, arguments.small, model, results)
+            one_seed(
+                arguments.one, data, arms, arguments.tokens, arguments.small, model, results, demo, arguments.steps
+            )
             return
         if not arguments.table:
             run_seeds(arguments, arms, results)
@@ -326,6 +376,8 @@ def run_seeds(arguments: argparse.Namespace, arms: list[str], results: Path) -> 
             command += ["--tokens", str(arguments.tokens)] * (arguments.tokens is not None)
             command += ["--small"] * arguments.small
             command += ["--model", str(arguments.model.resolve())] if arguments.model is not None else []
+            command += ["--demo", str(arguments.demo.resolve())] if arguments.demo is not None else []
+            command += ["--steps", str(arguments.steps)] if arguments.steps is not None else []
             running[seed] = subprocess.Popen(command, cwd=ROOT)
         for seed, process in list(running.items()):
             if process.poll() is not None:
@@ -364,6 +416,7 @@ def table(found: list[dict[str, Any]], arms: list[str], beside: str = PLAIN) -> 
         "95 % over seeds",
         "tool errors in held-out right answers",
         "tokens of a rollout, first and last steps",
+        "mismatch KL of learner and engine",
         "cut",
         "age of tokens, steps",
         "seconds of training, of these the learner waits",
@@ -373,11 +426,11 @@ def table(found: list[dict[str, Any]], arms: list[str], beside: str = PLAIN) -> 
     rows = [columns, ("---",) * len(columns)]
     for arm in arms:
         parts = [one[arm] for one in found if arm in one]
-        tokens, steps, after, greedy, errors, age, waits, first, last, cut = (
+        tokens, steps, after, greedy, errors, age, waits, first, last, cut, mismatch = (
             mean(part.get(name, 0.0) for part in parts)
             for name in (
                 "tokens", "steps", "after", "greedy_after", "errors_held_out", "staleness", "learner_wait_share",
-                "length_first", "length_last", "cut",
+                "length_first", "length_last", "cut", "mismatch_kl",
             )
         )  # fmt: skip
         seconds = f"{mean(part['seconds']['training'] for part in parts):.0f}, {100 * waits:.0f} %"
@@ -386,7 +439,7 @@ def table(found: list[dict[str, Any]], arms: list[str], beside: str = PLAIN) -> 
         rows.append(
             (
                 *(arm, str(len(parts)), f"{tokens / 1000:.0f}", f"{steps:.0f}", f"{after:.3f}", f"{greedy:.3f}"),
-                *(*against, f"{errors:.3f}", f"{first:.1f}, {last:.1f}", f"{cut:.0f}"),
+                *(*against, f"{errors:.3f}", f"{first:.1f}, {last:.1f}", f"{mismatch:.2g}", f"{cut:.0f}"),
                 *(f"{age:.2f}", seconds, pace, ratio),
             )
         )
