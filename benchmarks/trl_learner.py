@@ -22,6 +22,10 @@ is the clock's time, once the GPU has nothing left to do, with the most memory t
 With `--model` it is a pretrained model instead, in float32 where all of it is trained, and rollouts are windows of the
 pages in `docs/`. `--method` trains an adapter: both learners have the same one, and the same packed layers below it if
 it is `qlora`. `--short` is 8 rollouts of at most 160 tokens in passes of two, two rounds, and no padded learner.
+
+With `--demo` model and batch are those of the first step of a demonstration of a pretrained model (`assay demo
+--model`), whose data folder it is: real rollouts with the results of tools, the recipe's own precision, passes of as
+many tokens as there, and eight rollouts in a pass of TRL's, which is its default. Three rounds.
 """
 
 from __future__ import annotations
@@ -72,11 +76,15 @@ class Learned(NamedTuple):
     method: str
     device: str
     size: Size
+    recorded: TrainingRecipe | None = None
+    """Recipe of a demonstration."""
 
     def recipe(self, *, packing: bool = False, precision: str = "float32") -> TrainingRecipe:
         from appliance.learning.recipes.recipe import TrainingRecipe
 
         at_once, longest = self.size.at_once, PROMPT + self.size.longest
+        if self.recorded is not None:
+            return self.recorded
         passes = {"micro_batch_tokens": at_once * longest, "micro_batch": at_once}
         own = {"packing": packing, "precision": precision, "method": self.method}
         return TrainingRecipe.model_validate(RECIPE | passes | own | {"tasks_per_step": self.size.rollouts // 4})
@@ -120,6 +128,23 @@ def make_model(device: str) -> Any:
     return model.float().to(device)
 
 
+def recorded(folder: Path) -> tuple[Learned, list[Any], list[Any]]:
+    """Returns model and recipe of a demonstration, the judged rollouts of its first step, and their groups."""
+    from appliance.learning.recipes.recipe import Recipe
+    from appliance.ledger.sqlite import SqliteLedger
+    from benchmarks.learning import demonstrated
+
+    plan, model = demonstrated(folder)
+    recipe = Recipe.model_validate(plan).training
+    with SqliteLedger(folder / "ledger.sqlite3") as ledger:
+        cycle = next(one.id for one in ledger.cycles() if one.kind == "demo" and "start" in one.plan)
+        step = ledger.step(cycle, 1)
+    assert step is not None
+    longest = max(sum(len(node.ids) for node in one.rollout.nodes) for one in step.judged)
+    size = Size(sum(len(group.kept) for group in step.groups), 8, longest)
+    return Learned(model, recipe.method, "cpu", size, recipe), list(step.judged), list(step.groups)
+
+
 def make_batch(learned: Learned) -> list[Any]:
     """Judged rollouts whose log-probabilities are the model's own."""
     import torch
@@ -147,12 +172,13 @@ def make_batch(learned: Learned) -> list[Any]:
 
 
 class Ours:
-    def __init__(self, judged: list[Any], learned: Learned, *, packing: bool, precision: str = "float32") -> None:
-        from appliance.learning.signal.grouping import make_groups
+    def __init__(
+        self, judged: list[Any], groups: list[Any], learned: Learned, *, packing: bool, precision: str = "float32"
+    ) -> None:
         from appliance.learning.training.trainer import Trainer
 
         recipe = learned.recipe(packing=packing, precision=precision)
-        self.judged, self.groups = judged, make_groups(judged, recipe, 0)
+        self.judged, self.groups = judged, groups
         self.trainer = Trainer(learned.open(recipe), recipe, 1, max_tokens=PROMPT + learned.size.longest)
 
     def step(self) -> float:
@@ -161,14 +187,15 @@ class Ours:
 
 
 class Trl:
-    def __init__(self, judged: list[Any], learned: Learned, folder: str, *, half: bool = False) -> None:
+    def __init__(
+        self, judged: list[Any], groups: list[Any], learned: Learned, folder: str, *, half: bool = False
+    ) -> None:
         import torch
         from datasets import Dataset
         from transformers import PreTrainedTokenizerFast
         from trl import GRPOConfig, GRPOTrainer
 
         from appliance.learning.batches import samples
-        from appliance.learning.signal.grouping import make_groups
         from appliance.learning.training.updates import prepare
 
         device, at_once = learned.device, learned.size.at_once
@@ -177,7 +204,7 @@ class Trl:
         prepare(model, recipe, 1)
         tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(TOKENIZER / "tokenizer.json"))
         tokenizer.pad_token = tokenizer.eos_token = tokenizer.convert_ids_to_tokens(0)
-        passes = learned.size.rollouts // at_once
+        passes = math.ceil(learned.size.rollouts / at_once)
         config = GRPOConfig(
             output_dir=folder,
             loss_type="dapo",
@@ -193,7 +220,7 @@ class Trl:
             bf16=False,
             report_to="none",
         )
-        dataset = Dataset.from_dict({"prompt": ["a"] * learned.size.rollouts})
+        dataset = Dataset.from_dict({"prompt": ["a"] * passes * at_once})
         self.trainer = GRPOTrainer(
             model=model,
             reward_funcs=lambda completions, **_given: [0.0] * len(completions),
@@ -205,10 +232,8 @@ class Trl:
         self.device, self.half = device, half
         self.trainer.current_gradient_accumulation_steps = passes
         self.trained = [one for one in self.model.parameters() if one.requires_grad]
-        self.optimizer = torch.optim.AdamW(
-            self.trained, lr=RECIPE["learning_rate"], betas=(0.9, 0.95), weight_decay=0.0
-        )
-        chosen = samples(judged, make_groups(judged, recipe, 0))
+        self.optimizer = torch.optim.AdamW(self.trained, lr=recipe.learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
+        chosen = samples(judged, groups)
         Random(0).shuffle(chosen)
         self.batches = [self._batch(chosen[at : at + at_once]) for at in range(0, len(chosen), at_once)]
         total = torch.tensor(float(sum(one.trained_tokens for one in chosen)))
@@ -216,16 +241,21 @@ class Trl:
             batch["num_items_in_batch"] = total.to(device)
 
     def _batch(self, chosen: list[Any]) -> dict[str, Any]:
-        """Pads on the right to the longest, as TRL does."""
+        """Pads prompts on the left and what follows on the right to the longest, as TRL does; results of tools are in
+        `tool_mask`."""
         import torch
         from torch.nn.utils.rnn import pad_sequence
 
-        ids = [torch.tensor(one.ids[PROMPT:]) for one in chosen]
+        firsts = [one.mask.index(True) for one in chosen]
+        prompts = [torch.tensor(one.ids[:at]) for one, at in zip(chosen, firsts, strict=True)]
+        ids = [torch.tensor(one.ids[at:]) for one, at in zip(chosen, firsts, strict=True)]
+        own = [torch.tensor(one.mask[at:], dtype=torch.long) for one, at in zip(chosen, firsts, strict=True)]
         made = {
-            "prompt_ids": torch.tensor([one.ids[:PROMPT] for one in chosen]),
-            "prompt_mask": torch.ones(len(chosen), PROMPT, dtype=torch.long),
+            "prompt_ids": pad_sequence(prompts, batch_first=True, padding_side="left"),
+            "prompt_mask": pad_sequence([torch.ones_like(one) for one in prompts], True, padding_side="left"),
             "completion_ids": pad_sequence(ids, batch_first=True),
             "completion_mask": pad_sequence([torch.ones_like(one) for one in ids], batch_first=True),
+            "tool_mask": pad_sequence(own, batch_first=True, padding_value=1),
             "advantages": torch.tensor([one.advantages[-1] for one in chosen]),
         }
         return {name: one.to(self.device) for name, one in made.items()}
@@ -253,27 +283,36 @@ def main() -> None:
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="a pretrained model instead of random weights")
     parser.add_argument("--method", choices=("full", "lora", "qlora"), default="full")
     parser.add_argument("--short", action="store_true", help="8 short rollouts and two rounds")
+    parser.add_argument("--demo", type=Path, metavar="FOLDER", help="a demonstration's model and first batch")
     args = parser.parse_args()
     import torch
+
+    from appliance.learning.batches import samples
+    from appliance.learning.signal.grouping import make_groups
 
     device, on_gpu = args.device, args.device == "cuda"
     torch.set_num_threads(1)
     learned = Learned(args.model, args.method, device, Size(8, 2, 160) if args.short else Size())
-    judged = make_batch(learned)
-    tokens = sum(len(turn) for one in judged for turn in one.rollout.own_turns)
+    if args.demo is not None:
+        learned, judged, groups = recorded(args.demo)
+    else:
+        judged = make_batch(learned)
+        groups = list(make_groups(judged, learned.recipe(), 0))
+    half = learned.recipe().precision == "bfloat16"
+    tokens = sum(one.trained_tokens for one in samples(judged, groups))
     with tempfile.TemporaryDirectory() as folder:
         arms: dict[str, Any] = {
-            "packed": Ours(judged, learned, packing=True),
-            **({} if args.short else {"padded": Ours(judged, learned, packing=False)}),
-            "trl": Trl(judged, learned, folder),
+            "packed": Ours(judged, groups, learned, packing=True),
+            **({} if args.short or args.demo else {"padded": Ours(judged, groups, learned, packing=False)}),
+            "trl": Trl(judged, groups, learned, folder, half=half),
         }
         if on_gpu:
-            arms["packed bfloat16"] = Ours(judged, learned, packing=True, precision="bfloat16")
-            arms["trl bfloat16"] = Trl(judged, learned, folder, half=True)
+            arms["packed bfloat16"] = Ours(judged, groups, learned, packing=True, precision="bfloat16")
+            arms["trl bfloat16"] = Trl(judged, groups, learned, folder, half=True)
         norms = {name: arm.step() for name, arm in arms.items()}
         seconds: dict[str, list[float]] = {name: [] for name in arms}
         memory = dict.fromkeys(arms, 0.0)
-        for number in range(args.rounds or (2 if args.short else 5)):
+        for number in range(args.rounds or (2 if args.short else 3 if args.demo else 5)):
             order = list(arms)
             Random(number).shuffle(order)
             for name in order:
@@ -293,7 +332,8 @@ def main() -> None:
         ratios[name] = sorted(trl / own for trl, own in zip(others, seconds[name], strict=True))
     report = {
         "tokens": tokens,
-        "method": args.method,
+        "method": learned.recipe().method,
+        "precision": learned.recipe().precision,
         "gradient_norm": {name: round(norm, 6) for name, norm in norms.items()},
         "tokens_a_second": {name: round(tokens / statistics.median(found)) for name, found in seconds.items()},
         "times_trl": {
