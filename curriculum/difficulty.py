@@ -149,14 +149,20 @@ class Difficulty(FrozenModel):
         """Returns the assessment of a place (new, solved, too hard or between), for people. Deterministic."""
         if place.key not in self.counts:
             return LevelState.NEW
-        rng = Random(0)
-        a, b = self.posterior(place, levels)
-        found = [rng.betavariate(a, b) for _ in range(draws)]
+        found = self._drawn(place, levels, draws)
         if sum(one > HIGH for one in found) >= SURE * draws:
             return LevelState.SOLVED
         if sum(one < LOW for one in found) >= SURE * draws:
             return LevelState.TOO_HARD
         return LevelState.EDGE
+
+    def promise(self, place: Place, levels: int, draws: int = 200) -> float:
+        """Returns the probability that a place's pass rate lies within the band, for people. Deterministic."""
+        return sum(LOW <= one <= HIGH for one in self._drawn(place, levels, draws)) / draws
+
+    def _drawn(self, place: Place, levels: int, draws: int) -> list[float]:
+        rng, (a, b) = Random(0), self.posterior(place, levels)
+        return [rng.betavariate(a, b) for _ in range(draws)]
 
     def level_states(self, levels: Mapping[str, int]) -> dict[tuple[str, int], LevelState]:
         """Returns the assessment of each observed level of these tasksets: that of its topics, if they agree, and

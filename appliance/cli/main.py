@@ -194,6 +194,9 @@ COMMANDS: dict[str, CommandRow | GroupRow] = {
             "stats": CommandRow(
                 "curriculum.stats:stats", "Show how often the model passes, by taskset and level, night by night."
             ),
+            "measure": CommandRow(
+                "curriculum.measure:measure", "Measure how often a model passes, by topic and level, with intervals."
+            ),
             "add": CommandRow(
                 "curriculum.add:add",
                 "Add your own problems: each is checked, and the valid ones become the taskset own/NAME.",

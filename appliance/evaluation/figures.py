@@ -16,6 +16,7 @@ from pydantic import Field
 from appliance.evaluation.plan import EvaluationAttempt, EvaluationPlan
 from appliance.records.clustered_interval import clustered
 from appliance.text.html_page import document, section, shown_text, table
+from curriculum.difficulty import Place
 from runtime.model import FrozenModel
 
 SCHEMA = "assay-evaluation/1"
@@ -69,6 +70,7 @@ class EvaluationResults(FrozenModel):
     domains: tuple[EvaluationRow, ...]
     tasksets: tuple[EvaluationRow, ...]
     levels: tuple[EvaluationRow, ...] = Field(description="`taskset/level`")
+    topics: tuple[EvaluationRow, ...] = Field(description="`taskset/level/topic`")
     seeds: tuple[EvaluationRow, ...]
 
 
@@ -102,6 +104,7 @@ def results(
         domains=rows(lambda one: domain_of(one.taskset)),
         tasksets=rows(lambda one: one.taskset),
         levels=rows(lambda one: f"{one.taskset}/{one.level}"),
+        topics=rows(lambda one: Place(one.taskset, one.level, one.topic).key),
         seeds=rows(lambda one: str(one.seed)),
     )
 

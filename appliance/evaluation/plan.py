@@ -12,8 +12,9 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
+from random import Random
 from typing import BinaryIO, Literal, Self
 
 from pydantic import Field, ValidationError
@@ -42,7 +43,9 @@ class EvaluationPlan(FrozenModel):
     tasksets: tuple[str, ...] = Field(min_length=1)
     """Names with versions, such as `programs@2`."""
     items: int = Field(ge=1, le=100_000)
-    """Questions of each taskset for each seed, spread evenly over its levels."""
+    """Questions of each taskset for each seed, spread evenly over its levels; with `each_topic`, of each topic at each
+    level."""
+    each_topic: bool = False
     seeds: tuple[int, ...] = Field(min_length=1)
     repeats: int = Field(ge=1, le=1_024)
     """Attempts at each question."""
@@ -80,7 +83,7 @@ def questions(plan: EvaluationPlan) -> list[OpenQuestion]:
         OpenQuestion(task=task, seed=seed)
         for seed in plan.seeds
         for name in plan.names
-        for task in _drawn(name, plan.items, seed, seen)
+        for task in (_each_topic if plan.each_topic else _drawn)(name, plan.items, seed, seen)
     ]
 
 
@@ -96,15 +99,44 @@ def _drawn(name: str, count: int, seed: int, seen: set[str]) -> list[Task]:
             )
         level = levels[len(found) % len(levels)]
         for _ in range(MOST_DRAWS):
-            drawn = seeds.draw(Split.VALIDATION, rng)
-            draft = make_draft(name, level, drawn)
-            if draft.key not in seen and seeds.split_of_question(draft.key) is Split.VALIDATION:
-                seen.add(draft.key)
-                found.append(task_of(draft, name, level, drawn))
+            task = _new_question(name, level, rng, seen)
+            if task is not None:
+                seen.add(task.key)
+                found.append(task)
                 break
         else:
             levels.remove(level)
     return found
+
+
+def _each_topic(name: str, count: int, seed: int, seen: set[str]) -> list[Task]:
+    """Draws `count` questions of each topic at each level. A level's topic that has fewer, or none, gives what a
+    limited number of draws found. Raises ExhaustedError if nothing was found at all."""
+    rng, taskset = stable_random("open evaluation of topics", seed, name), taskset_named(name)
+    found: list[Task] = []
+    for level in range(taskset.level_count):
+        missing = dict.fromkeys(taskset.topics, count)
+        fruitless = 0
+        while any(missing.values()) and fruitless < MOST_DRAWS:
+            fruitless += 1
+            task = _new_question(name, level, rng, seen)
+            if task is not None and missing.get(task.topic, 0):
+                seen.add(task.key)
+                found.append(task)
+                missing[task.topic] -= 1
+                fruitless = 0
+    if not found:
+        raise ExhaustedError(f"{name} has no new question", hint="name other tasksets")
+    return found
+
+
+def _new_question(name: str, level: int, rng: Random, seen: Container[str]) -> Task | None:
+    """Draws a question of the validation split; None for one that is known or belongs to another split."""
+    drawn = seeds.draw(Split.VALIDATION, rng)
+    draft = make_draft(name, level, drawn)
+    if draft.key in seen or seeds.split_of_question(draft.key) is not Split.VALIDATION:
+        return None
+    return task_of(draft, name, level, drawn)
 
 
 def versioned(names: Sequence[str]) -> tuple[str, ...]:
@@ -122,6 +154,7 @@ class EvaluationAttempt(FrozenModel):
     """Id of the task."""
     taskset: str
     level: int
+    topic: str
     seed: int
     repeat: int
     outcome: Literal["right", "wrong", "lost"]
@@ -136,14 +169,15 @@ class EvaluationAttempt(FrozenModel):
         return self.question, self.repeat
 
 
-def attempt_of(judged: Judged, *, level: int, seed: int, tokens: int) -> EvaluationAttempt:
+def attempt_of(judged: Judged, asked: OpenQuestion, *, tokens: int) -> EvaluationAttempt:
     """Converts a judged rollout to an attempt of an evaluation, without question and answer."""
     lost = judged.verdict.outcome is Outcome.INFRA_ERROR
     return EvaluationAttempt(
         question=judged.rollout.task,
         taskset=judged.family,
-        level=level,
-        seed=seed,
+        level=asked.task.level,
+        topic=asked.task.topic,
+        seed=asked.seed,
         repeat=judged.rollout.sample,
         outcome="lost" if lost else "right" if judged.verdict.passed else "wrong",
         ended=judged.rollout.ended.value,

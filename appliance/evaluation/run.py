@@ -69,8 +69,7 @@ def carry_out(work: EvaluationWork, file: AttemptFile, told: Callable[[int], Non
         made: list[EvaluationAttempt] = []
         for one in judged:
             question = by_id[one.rollout.task]
-            level, tokens = question.task.level, one.rollout.sampled_tokens
-            made.append(attempt_of(one, level=level, seed=question.seed, tokens=tokens))
+            made.append(attempt_of(one, question, tokens=one.rollout.sampled_tokens))
         file.add(made)
         for attempt in made:
             lost = lost + 1 if attempt.outcome == "lost" else 0

@@ -10,6 +10,7 @@ from appliance.curriculum.reverify import Reverification
 from appliance.curriculum.separation_audit import SeparationReport
 from curriculum.certification.certificate import Certificate
 from curriculum.contract.task import TaskMessage
+from curriculum.taskset_summary import TasksetSummary
 from runtime.model import FrozenModel
 
 
@@ -39,6 +40,17 @@ class AnsweredTask(SampledTask):
     answer: str
     key: str
     world: dict[str, Any]
+
+
+class LearnableTaskset(TasksetSummary):
+    """A taskset with what `assay curriculum measure` found of a model; None for a taskset that it did not ask."""
+
+    attempts: int
+    """Judged attempts."""
+    passes: float | None
+    """Share of the attempts that passed."""
+    learnable: float | None
+    """Mean probability, over measured topics and levels, that the pass rate lies between .2 and .8."""
 
 
 class SeparationDocument(SeparationReport):

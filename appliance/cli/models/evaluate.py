@@ -6,6 +6,7 @@ Invariants: nothing goes into the ledger, and files contain no question and no a
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -64,29 +65,11 @@ def evaluate(
     Example: assay evaluate champion --taskset programs --items 20 --repeats 4 --seed 0 --seed 1 --out runs/a
     """
     from appliance import __version__
-    from appliance.cli.shell import broker_target
-    from appliance.evaluation.figures import page, results
-    from appliance.evaluation.plan import AttemptFile, EvaluationPlan, questions, versioned
-    from appliance.evaluation.run import EvaluationWork, carry_out
-    from appliance.inference.engine import ModelError
-    from appliance.settings.policy_files import load_policy
-    from appliance.system.clock import utc_now
-    from appliance.system.durable_file import replace_file
-    from curriculum.registry import domain_of, taskset_named
-    from policies.permissions import backend_for
-    from runtime.profile import BackendName
-    from verifiers.checker import Checker
+    from appliance.evaluation.plan import EvaluationPlan, versioned
 
     settings = read_settings()
-    named = list(dict.fromkeys(tasksets or settings.recipe.tasksets))
-    left_out = {name: reason for name in named if (reason := taskset_named(name).missing())}
-    if left_out and tasksets and len(left_out) == len(named):
-        raise UsageError(f"nothing can be asked: {'; '.join(left_out.values())}", "name other tasksets")
-    usable = [name for name in named if name not in left_out]
-    try:
-        files, digest = ({}, "") if endpoint else model_files(model, settings.data)
-    except ModelError as error:
-        raise UsageError(str(error), error.hint) from error
+    usable, left_out = askable(tasksets or settings.recipe.tasksets, given=bool(tasksets))
+    files, digest = ({}, "") if endpoint else files_of(model, settings.data)
     budget = settings.recipe.agent
     plan = EvaluationPlan(
         model=model if endpoint else digest,
@@ -101,6 +84,55 @@ def evaluate(
         max_result_chars=budget.max_result_chars,
         assay=__version__,
     )
+    return carried_out(plan, settings, files, out, left_out, resume=resume, show=lambda found: _show(found, out))
+
+
+def askable(names: Sequence[str], *, given: bool) -> tuple[list[str], dict[str, str]]:
+    """Splits tasksets into those that can be checked here, and the others with reasons. Raises UsageError if none is
+    left of those that were `given`."""
+    from curriculum.registry import taskset_named
+
+    named = list(dict.fromkeys(names))
+    left_out = {name: reason for name in named if (reason := taskset_named(name).missing())}
+    if left_out and given and len(left_out) == len(named):
+        raise UsageError(f"nothing can be asked: {'; '.join(left_out.values())}", "name other tasksets")
+    return [name for name in named if name not in left_out], left_out
+
+
+def files_of(model: str, data: Path) -> tuple[ModelFiles, str]:
+    """Returns a model's files and digest. Raises UsageError."""
+    from appliance.inference.engine import ModelError
+
+    try:
+        return model_files(model, data)
+    except ModelError as error:
+        raise UsageError(str(error), error.hint) from error
+
+
+def carried_out(
+    plan: EvaluationPlan,
+    settings: Settings,
+    files: ModelFiles,
+    out: Path,
+    left_out: dict[str, str],
+    *,
+    resume: bool,
+    show: Callable[[EvaluationResults], None],
+) -> Output[EvaluationResults]:
+    """Runs an evaluation, or what is left of it, in the folder `out`, with the model's `files` or at the plan's
+    endpoint. Raises UsageError, and Exit (130) after Ctrl-C, which keeps finished attempts."""
+    from appliance.cli.shell import broker_target
+    from appliance.evaluation.figures import page, results
+    from appliance.evaluation.plan import AttemptFile, questions
+    from appliance.evaluation.run import EvaluationWork, carry_out
+    from appliance.settings.policy_files import load_policy
+    from appliance.system.clock import utc_now
+    from appliance.system.durable_file import replace_file
+    from curriculum.registry import domain_of
+    from policies.permissions import backend_for
+    from runtime.profile import BackendName
+    from verifiers.checker import Checker
+
     asked = questions(plan)
     policy = load_policy(settings.data)
     runtime = broker_target.find().settings
@@ -112,7 +144,7 @@ def evaluate(
         floor = policy.verifiers.require_kernel_floor
         made_checker = Checker(runtime, sessions=pool, tools_backend=tools, require_kernel_floor=floor)
         checker = held.enter_context(made_checker)
-        made = _api(plan, pool) if endpoint else _engine(plan, settings, files, pool)
+        made = _engine(plan, settings, files, pool) if files else _api(plan, pool)
         answerer = held.enter_context(made)
         asked = _askable(asked, answerer, left_out)
         work = EvaluationWork(plan, asked, answerer, checker, policy)
@@ -145,7 +177,7 @@ def evaluate(
                 )
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-    return Output(found, lambda: _show(found, out), ExitCode.OK if found.complete else ExitCode.INFRASTRUCTURE)
+    return Output(found, lambda: show(found), ExitCode.OK if found.complete else ExitCode.INFRASTRUCTURE)
 
 
 def _show(found: EvaluationResults, out: Path) -> None:

@@ -19,6 +19,7 @@ from torch import nn
 from appliance.agent.loop import Agent, calls_outside_sandbox
 from appliance.agent.usage import figures
 from appliance.curriculum.level_states import key_of_step
+from appliance.evaluation.measured import seen_in, weights_key
 from appliance.inference.adapters import push_model, require_proof
 from appliance.inference.engine import ModelFiles, NoProbabilitiesError
 from appliance.learning.checkpoints import prune, step_folder
@@ -305,9 +306,17 @@ class RlLoop:
         before = cycles[names.index(self._cycle) + 1 :] if self._cycle in names else cycles
         known = known_at(step, plan, (one.plan for one in before))
         if key_of_step(step) not in plan:
+            known = self._measured(known)
             self._progress.plan(**{key_of_step(step): known.model_dump(mode="json")})
             self._progress.say("difficulty", f"begins with {in_words(known)}")
         return known
+
+    def _measured(self, known: Difficulty) -> Difficulty:
+        """Adds what `assay curriculum measure` found of the model that the cycle starts from."""
+        data, start = self._context.data, self._progress.cycle.plan.get("start")
+        folder = data / "models" / start if start is not None else None
+        seen = seen_in(data, weights_key(folder)) if folder is not None and folder.is_dir() else []
+        return known.after(seen) if seen else known
 
     def _observe(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
         """Updates difficulty estimates, rollout limits and remembered proposals from a recorded step."""

@@ -65,6 +65,6 @@ def test_questions_are_of_the_validation_split_over_all_levels_and_the_same_for_
 
 def test_a_line_holds_no_question_and_no_answer() -> None:
     assert set(attempt("a", 0, "right").model_dump()) == {
-        "question", "taskset", "level", "seed", "repeat", "outcome", "ended", "tokens", "calls", "failed_calls",
-        "seconds",
+        "question", "taskset", "level", "topic", "seed", "repeat", "outcome", "ended", "tokens", "calls",
+        "failed_calls", "seconds",
     }  # fmt: skip

@@ -20,8 +20,8 @@ PLAN = EvaluationPlan(
 
 def attempt(question: str, repeat: int, outcome: Any, taskset: str = "arithmetic", calls: int = 1) -> EvaluationAttempt:
     return EvaluationAttempt(
-        question=question, taskset=taskset, level=0, seed=0, repeat=repeat, outcome=outcome, ended="answered",
-        tokens=10, calls=calls, failed_calls=0, seconds=1.0,
+        question=question, taskset=taskset, level=0, topic="sums", seed=0, repeat=repeat, outcome=outcome,
+        ended="answered", tokens=10, calls=calls, failed_calls=0, seconds=1.0,
     )  # fmt: skip
 
 

@@ -57,6 +57,7 @@ ELSEWHERE = {
     "cli/sandbox/test_cli_cluster.py": "cluster status",
     "cli/test_cli_config.py": "config show",
     "cli/curriculum/test_cli_curriculum.py": "curriculum ls, curriculum sample",
+    "cli/curriculum/test_cli_measure.py": "curriculum measure",
     "cli/machine/test_cli_doctor.py": "doctor",
     "plugins/test_plugin_from_outside.py": "plugins ls, plugins certify",
     "cli/sandbox/test_cli_sandbox_run.py": "sandbox run, sandbox snapshot, sandbox ls, sandbox stats, sandbox sweep",

@@ -1,0 +1,85 @@
+"""Pass rates that `assay curriculum measure` found, kept in the data folder for the sampler and for lists.
+
+Invariants: a model is known by its weights, so that a base, its copy in the ledger and its folder share measurements;
+an attempt counts only while its taskset has the measured version, and a lost one never. Rates of one model say nothing
+of another: a night that starts from other weights does not use them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from appliance.evaluation.plan import ATTEMPTS, PLAN, EvaluationAttempt, EvaluationPlan
+from curriculum.difficulty import Place, Seen
+from curriculum.registry import TASKSETS
+
+MEASURED = "measured"
+"""Subfolder of the data folder."""
+MANIFEST, WEIGHTS = "manifest.json", ".safetensors"
+
+
+def weights_key(folder: Path) -> str:
+    """Returns the SHA-256 of a model folder's weights: of the names and digests of its weight files, which a manifest
+    gives without reading them. Raises OSError, and ValueError for an invalid manifest."""
+    manifest = folder / MANIFEST
+    if manifest.is_file():
+        found = {name: one["sha256"] for name, one in json.loads(manifest.read_bytes())["files"].items()}
+    else:
+        found = {}
+        for path in folder.glob(f"*{WEIGHTS}"):
+            with path.open("rb") as file:
+                found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.sha256(
+        json.dumps(sorted(one for one in found.items() if one[0].endswith(WEIGHTS))).encode()
+    ).hexdigest()
+
+
+def name_key(model: str) -> str:
+    """Returns the key of a model behind an endpoint, which is known by its name only."""
+    return hashlib.sha256(f"endpoint {model}".encode()).hexdigest()
+
+
+def folder_of(data: Path, key: str, plan: EvaluationPlan) -> Path:
+    """Returns the folder of a measurement, which the same plan continues."""
+    return data / MEASURED / key / plan.digest[:16]
+
+
+def seen_in(data: Path, key: str) -> list[Seen]:
+    """Sums the judged attempts of all measurements of a model, by place; empty without any. Skips unreadable plans and
+    attempts: no estimate is better than a wrong one. Raises OSError."""
+    passed: dict[Place, int] = defaultdict(int)
+    judged: dict[Place, int] = defaultdict(int)
+    for folder in sorted((data / MEASURED / key).glob("*/")):
+        for one in _attempts(folder):
+            place = Place(one.taskset, one.level, one.topic)
+            passed[place] += one.outcome == "right"
+            judged[place] += 1
+    return [Seen(place, passed[place], judged[place]) for place in sorted(judged)]
+
+
+def _attempts(folder: Path) -> Iterable[EvaluationAttempt]:
+    try:
+        plan = EvaluationPlan.model_validate_json((folder / PLAN).read_bytes())
+        lines = (folder / ATTEMPTS).read_bytes().splitlines(keepends=True)
+    except (FileNotFoundError, ValidationError):
+        return
+    current = {
+        name
+        for name, _, version in (one.partition("@") for one in plan.tasksets)
+        if name in TASKSETS and str(TASKSETS[name].version) == version
+    }
+    newest: dict[tuple[str, int], EvaluationAttempt] = {}
+    for line in lines:
+        try:
+            one = EvaluationAttempt.model_validate_json(line)
+        except ValidationError:  # a partial last line
+            continue
+        if one.taskset in current:
+            newest[one.place] = one
+    yield from (one for one in newest.values() if one.outcome != "lost")
