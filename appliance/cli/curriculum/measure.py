@@ -70,12 +70,15 @@ def measure(
 
 
 def _show(found: EvaluationResults, model: str) -> None:
-    from appliance.evaluation.figures import cells, headings
-
-    ks = ["1"]
-    show_table(headings(ks), [cells(row, ks) for row in (*found.topics, found.all)], empty="nothing was asked")
+    rows = []
+    for row in (*found.topics, found.all):
+        score = row.pass_at.get("1")
+        shown = ("-", "-") if score is None else (f"{score.value:.0%}", f"{score.low:.0%} to {score.high:.0%}")
+        rows.append((row.name, *shown, row.questions, row.right + row.wrong))
+    show_table(("level and topic", "passes", "95 %", "questions", "attempts"), rows, empty="nothing was asked")
     for name, why in found.left_out.items():
         show_line(f"not asked: {name}: {why}")
     if found.all.lost:
         show_line(f"{found.all.lost} attempts were lost to infrastructure errors and count as neither")
-    show_line(f"95 % intervals, clustered by question; next: assay curriculum ls --for {model}")
+    show_line("95 %: interval, clustered by question")
+    show_line(f"next: assay curriculum ls --for {model}")
