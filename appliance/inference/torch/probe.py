@@ -7,6 +7,7 @@ token after a prompt, with gaps, waits and other rows.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -23,7 +24,8 @@ PROBE_ERROR = 1e-3
 """Maximum difference of log-probabilities explained by single precision; relative to the lowest one below -1."""
 ROUGH_PROBE_ERROR = 0.1
 """Maximum difference explained by half precision: root mean square, relative to the spread of a position's
-log-probabilities. Rounding grows with the spread, so the largest difference of a correct copy is unbounded."""
+log-probabilities. Rounding grows with the spread, so the largest difference of a correct copy is unbounded. Correct
+copies of 30 trained layers in bfloat16 are off by .03, one that lacks the attention of a layer by .14."""
 MOVED = 1e-4
 """Effect of an adapter, measured as in half precision, that a half-precision copy must show; rounding hides its size,
 not its presence."""
@@ -32,6 +34,8 @@ ROUGHLY_MOVED = 1e-2
 ROUNDING = 1e-5
 """Allowed difference in single precision regardless of the adapter's effect; correct copies are off by some millionths.
 """
+GOLDEN = (math.sqrt(5) - 1) / 2
+"""Share of the vocabulary between two test tokens, which spreads any number of them evenly."""
 LEAST_SPREAD = 0.1
 """Minimum spread in nats: less, of a nearly indifferent model, is noise."""
 
@@ -120,10 +124,13 @@ def _require_even(config: Any, name: str, tokens: int) -> None:
 
 def _ids(decoder: Decoder, tokens: int, placement: Placement) -> Tensor:
     """Returns the test tokens of two rows `[2, 12]`, or shorter if needed. The tokens differ, since attention between
-    equal ones is invisible."""
+    equal ones is invisible, and come from the whole vocabulary but its first, often the end of a text: a model that
+    hardly ever read it in front computes it with large numbers, whose rounding is three times that of others."""
     length = min(12, tokens)
-    step = 7 if decoder.vocabulary % 7 else 8
-    return torch.arange(2 * length, device=placement.device).view(2, length) * step % decoder.vocabulary
+    step = max(1, round(decoder.vocabulary * GOLDEN))
+    while math.gcd(step, decoder.vocabulary) > 1:
+        step += 1
+    return torch.arange(1, 2 * length + 1, device=placement.device).view(2, length) * step % decoder.vocabulary
 
 
 def _expected(model: Any, ids: Tensor, version: str) -> Tensor:
