@@ -92,7 +92,7 @@ def broker_for(data: Path) -> Iterator[None]:
     try:
         assert process.stdin is not None
         with process.stdin:
-            process.stdin.write(broker_settings(data).model_dump_json().encode())
+            process.stdin.write(broker_settings(data).model_copy(update={"ready": 1}).model_dump_json().encode())
         deadline = time.monotonic() + 120
         while True:
             try:

@@ -86,7 +86,7 @@ def runtime(guest_roots: Path) -> Iterator[RuntimeSettings]:
     """A broker that runs. Its folder's path is short: a Unix socket's must stay below 100 bytes."""
     folder = Path(tempfile.mkdtemp(prefix="assay-w-"))
     building.lend(guest_roots, folder / "run")
-    settings = Settings.load({"data": str(folder)}, environ={"HOME": str(folder)}, etc_dir=folder)
+    settings = Settings.load({"data": str(folder), "sandbox.ready": 1}, environ={"HOME": str(folder)}, etc_dir=folder)
     made, socket = runtime_settings(settings, folder), broker_socket(settings, folder)
     broker = BrokerProcess(made.own, socket, command(socket, 0))
     assert broker.start() == ""
