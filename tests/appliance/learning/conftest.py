@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from lent_processes import PYTHON
+from vllm_engines import PYTHON
 
 from appliance.learning import rank_processes
 from appliance.learning.rank_processes import RankProcesses

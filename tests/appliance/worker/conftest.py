@@ -81,7 +81,7 @@ def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
         yield opened
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def runtime(guest_roots: Path) -> Iterator[RuntimeSettings]:
     """A broker that runs. Its folder's path is short: a Unix socket's must stay below 100 bytes."""
     folder = Path(tempfile.mkdtemp(prefix="assay-w-"))
@@ -98,7 +98,7 @@ def runtime(guest_roots: Path) -> Iterator[RuntimeSettings]:
     shutil.rmtree(folder)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def recorded_night(runtime: RuntimeSettings, tmp_path_factory: pytest.TempPathFactory) -> RecordedNight:
     return RecordedNight(tmp_path_factory, runtime)
 
