@@ -53,7 +53,7 @@ class Size:
 
 
 USUAL = Size()
-SMALL = Size(steps=3, tasks=4, rollouts=4, sealed=8, unsolvable=2, watched=4)
+SMALL = Size(steps=4, tasks=4, rollouts=4, sealed=8, unsolvable=2, watched=4)
 """Every phase is there, for tests."""
 
 
