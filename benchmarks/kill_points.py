@@ -71,8 +71,8 @@ def recipes() -> tuple[dict[str, Any], dict[str, Any]]:
     training = {
         "steps": 3,
         "tasks_per_step": 3,
-        "rollouts_per_task": 6,
-        "keep": 3,
+        "rollouts_per_task": 4,
+        "keep": 2,
         "refills": 0,
         "watch_every": 2,
         "watch_items": 4,

@@ -53,7 +53,7 @@ class Size:
 
 
 USUAL = Size()
-SMALL = Size(steps=4, tasks=6, rollouts=6, sealed=16, unsolvable=4, watched=8)
+SMALL = Size(steps=4, tasks=4, rollouts=4, sealed=8, unsolvable=2, watched=4)
 """Every phase is there, for tests."""
 
 

@@ -97,7 +97,7 @@ class Setting:
 
     @property
     def tokens(self) -> int:
-        return 128 if self.short else 512
+        return 64 if self.short else 512
 
     def recipe(self, method: str) -> dict[str, Any]:
         half = {"precision": "bfloat16"} if self.device == "cuda" else {}

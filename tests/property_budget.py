@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hypothesis
 
-QUICK = 25
+QUICK = 15
 """Examples in the suite, where a test names no number of its own."""
 FROM_STRANGERS = 100
 """Examples in the suite for what reads bytes or text of a stranger."""

@@ -19,6 +19,7 @@ from textual import pilot as textual_pilot
 from textual._context import active_app
 from tui_records import PASSPHRASE
 
+from appliance.client import person_keys
 from appliance.client.person_keys import keys_folder, make_key, unlock
 from appliance.client.signing import admission
 from appliance.config.configuration import Settings
@@ -96,8 +97,9 @@ def _wait_no_longer_than_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ada(appliance: Appliance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The appliance runs, and ada has a key that it knows."""
+    """The appliance runs, and ada has a key that it knows and that is soon unlocked."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setattr(person_keys, "KDF_ROUNDS", 1)
     appliance.start()
     key = make_key(keys_folder(os.environ), "ada", PASSPHRASE)
     appliance.core.trust.change_key(admission("ada", unlock(key, PASSPHRASE)))

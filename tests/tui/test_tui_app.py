@@ -240,10 +240,10 @@ async def test_a_round_in_which_nothing_changed_draws_nothing_anew(
         for key in "2345678":
             await shown(pilot, key)
             seen = len(rounds)
-            await until(pilot, lambda seen=seen: len(rounds) > seen + 6)
+            await until(pilot, lambda seen=seen: len(rounds) > seen + 2)
             del drawn[:]
             seen = len(rounds)
-            await until(pilot, lambda seen=seen: len(rounds) > seen + 4)
+            await until(pilot, lambda seen=seen: len(rounds) > seen + 2)
             assert drawn == [], key
 
 

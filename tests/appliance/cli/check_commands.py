@@ -29,7 +29,7 @@ class Checked:
         self.data = data
         settings = Settings.load({"data": data}, environ(data), data / "none", data / "none")
         runtime = places.runtime_settings(settings, data)
-        own = runtime.own.model_copy(update={"ready": 1, "programs": tools.programs()})
+        own = runtime.own.model_copy(update={"programs": tools.programs()})
         self.checker = Checker(runtime.model_copy(update={"own": own}))
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from weakref import WeakSet
 import pytest
 from safetensors.torch import save_model
 from test_engine_conformance import SLOTS, VOCABULARY, asked, tiny
-from vllm_engines import KeptProcesses, torch_process
+from vllm_engines import KeptProcesses, started_torch_process, torch_process
 
 from appliance.inference.adapters import adapter_files, push_model
 from appliance.inference.engine import Engine, GenerationRequest, Turn
@@ -33,7 +33,7 @@ ANYTHING = tuple(range(1, VOCABULARY))
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[KeptProcesses]:
-    kept = KeptProcesses(torch_process)
+    kept = KeptProcesses(started_torch_process)
     yield kept
     kept.end()
 

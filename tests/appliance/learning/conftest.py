@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
+from vllm_engines import PYTHON
 
+from appliance.learning import rank_processes
 from appliance.learning.rank_processes import RankProcesses
 
 
@@ -23,7 +25,9 @@ def ranks() -> Iterator[Callable[[int], RankProcesses]]:
 
     def of(count: int) -> RankProcesses:
         if count not in kept or not kept[count].folder.exists():
-            kept[count] = RankProcesses(("cpu",) * count, threads=count)
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(rank_processes.sys, "executable", str(PYTHON))
+                kept[count] = RankProcesses(("cpu",) * count, threads=count)
         return kept[count]
 
     yield of

@@ -11,7 +11,6 @@ import pytest
 import safetensors.torch
 import torch
 from learning_builders import VOCABULARY, judged, tiny_model, varied, with_model_logprobs
-from peft import PeftModel
 from transformers import AutoModelForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 from appliance.inference.adapters import adapter_files, adapter_parameters, base_digest, push_model, weights_digest
@@ -161,6 +160,8 @@ def test_the_engine_samples_from_base_and_adapter_and_other_programs_read_the_ad
     torch.testing.assert_close(torch.tensor(engine.score([conversation])[0]), logprobs, atol=1e-4, rtol=1e-4)
     assert (bare - logprobs).abs().max() > 0.01, "the adapter says nothing: the test has shown nothing"
     trainer.save(tmp_path / "step")
+    from peft import PeftModel  # loads a compiler, which each test process would have to import
+
     theirs = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), tmp_path / "step")
     with torch.no_grad():
         found = theirs(input_ids=ids).logits.log_softmax(-1)[0, :-1].gather(1, ids[0, 1:, None]).squeeze(1)

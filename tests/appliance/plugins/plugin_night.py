@@ -52,7 +52,7 @@ def night(folder: Path, roots: Path, recipe: Recipe, engine: str, certified: dic
     """Runs a short night in a fresh data folder, with a broker of its own; returns what was recorded. One without
     certified tasksets is not evaluated."""
     guest_roots.lend(roots, folder / "run")
-    settings = Settings.load({"data": str(folder)}, environ={"HOME": str(folder)}, etc_dir=folder)
+    settings = Settings.load({"data": str(folder), "sandbox.ready": 1}, environ={"HOME": str(folder)}, etc_dir=folder)
     planned = cycle_of("n", 0, recipe)
     with (
         SqliteLedger(folder / "ledger.sqlite3") as ledger,

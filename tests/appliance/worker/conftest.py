@@ -81,12 +81,12 @@ def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
         yield opened
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def runtime(guest_roots: Path) -> Iterator[RuntimeSettings]:
     """A broker that runs. Its folder's path is short: a Unix socket's must stay below 100 bytes."""
     folder = Path(tempfile.mkdtemp(prefix="assay-w-"))
     building.lend(guest_roots, folder / "run")
-    settings = Settings.load({"data": str(folder)}, environ={"HOME": str(folder)}, etc_dir=folder)
+    settings = Settings.load({"data": str(folder), "sandbox.ready": 1}, environ={"HOME": str(folder)}, etc_dir=folder)
     made, socket = runtime_settings(settings, folder), broker_socket(settings, folder)
     broker = BrokerProcess(made.own, socket, command(socket, 0))
     assert broker.start() == ""
@@ -98,7 +98,7 @@ def runtime(guest_roots: Path) -> Iterator[RuntimeSettings]:
     shutil.rmtree(folder)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def recorded_night(runtime: RuntimeSettings, tmp_path_factory: pytest.TempPathFactory) -> RecordedNight:
     return RecordedNight(tmp_path_factory, runtime)
 

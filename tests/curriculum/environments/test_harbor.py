@@ -126,7 +126,7 @@ def test_what_is_no_score_between_0_and_1_is_none(folder: Path, verifier: FilesV
     assert verdict.evidence["foreign_reward"] is None
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3, 4][: examples(4, quick=2)])
+@pytest.mark.parametrize("seed", [0, 1, 3, 4][: examples(4, quick=1)])
 def test_a_task_that_is_written_is_read_back_with_its_check(tmp_path: Path, verifier: FilesVerifier, seed: int) -> None:
     draft = make_draft("terminal_repairs", 1, seed)
     write(draft, "one", tmp_path / "one")

@@ -71,8 +71,13 @@ ASKED_FOR = {
 }
 
 
+def small(data: Path) -> dict[str, str]:
+    """A short night, without sandboxes that nobody takes."""
+    return environment(data, FIXTURE, SMALL) | {"ASSAY_SANDBOX__READY": "1"}
+
+
 def demo(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    ran = ForkedCommand(("demo", *arguments), environment(data, FIXTURE, SMALL))
+    ran = ForkedCommand(("demo", *arguments), small(data))
     try:
         out, error = ran.communicate(280)
     except subprocess.TimeoutExpired:
@@ -83,7 +88,7 @@ def demo(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def stopped_at(pattern: str, data: Path, *arguments: str) -> tuple[int, str]:
     """How one ends, and all that it said, that meets Ctrl-C as soon as it says that."""
-    process = ForkedCommand(("demo", *arguments), environment(data, FIXTURE, SMALL), merged=True, alone=True)
+    process = ForkedCommand(("demo", *arguments), small(data), merged=True, alone=True)
     while not re.search(pattern, process.written()) and process.poll() is None:
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)
@@ -158,7 +163,7 @@ def copied(night: Night, guest_roots: Path, tmp_path: Path, monkeypatch: pytest.
 
 def had(data: Path) -> Night:
     words = ("demo", "--seed", "0", "--json", f"{data}.json")
-    process = ForkedCommand(words, environment(data, FIXTURE, SMALL), alone=True)
+    process = ForkedCommand(words, small(data), alone=True)
     before = broker_at_work(process, data, other_than=0)
     psutil.Process(before).kill()
     broker_at_work(process, data, other_than=before)
@@ -184,7 +189,7 @@ def test_it_goes_on_where_it_was_and_ends_with_one_screen_and_the_same_as_json(n
     assert found["sealed_items"] == SMALL.sealed
     assert found["tool_calls_outside_sandbox"] == 0
     assert isinstance(found["tool_calls"], int)
-    assert found["tool_calls"] > 50
+    assert found["tool_calls"] > 20
     assert found["decision"] in ("hold", "reject")
     assert Path(str(found["bundle"])).is_dir()
     for text in ("sealed questions", "tool errors", "approval", "find x with 7x+3=45: solved", "model show"):
@@ -221,7 +226,7 @@ def test_what_the_tutorial_has_one_type_next_is_answered(
     night: Night, copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All but what asks for a person's passphrase or begins a night: those have tests of their own."""
-    environ, found = environment(copied, FIXTURE, SMALL), {"BUNDLE": str(night.found["bundle"])}
+    environ, found = small(copied), {"BUNDLE": str(night.found["bundle"])}
     (mine := copied.with_name("mine.jsonl")).write_text("\n".join(LINE.findall(TUTORIAL)))
     monkeypatch.chdir(mine.parent)
     served = ForkedCommand(("serve",), environ)

@@ -25,20 +25,21 @@ from appliance.models.local_models import find_base
 pytestmark = pytest.mark.timeout(900)
 SHORT = {
     "RECIPE__TASKSETS": '["arithmetic", "linear", "divisibility"]',
-    "RECIPE__WARM_START__STEPS": 3,
-    "RECIPE__WARM_START__BATCH": 4,
-    "RECIPE__WARM_START__DEMONSTRATIONS": 12,
-    "RECIPE__WARM_START__VALIDATION_ITEMS": 2,
+    "RECIPE__WARM_START__STEPS": 1,
+    "RECIPE__WARM_START__BATCH": 2,
+    "RECIPE__WARM_START__DEMONSTRATIONS": 8,
+    "RECIPE__WARM_START__VALIDATION_ITEMS": 1,
     "RECIPE__TRAINING__STEPS": 1,
-    "RECIPE__TRAINING__TASKS_PER_STEP": 2,
-    "RECIPE__TRAINING__ROLLOUTS_PER_TASK": 4,
+    "RECIPE__TRAINING__TASKS_PER_STEP": 1,
+    "RECIPE__TRAINING__ROLLOUTS_PER_TASK": 2,
     "RECIPE__TRAINING__KEEP": 2,
     "RECIPE__TRAINING__REFILLS": 0,
-    "RECIPE__TRAINING__WATCH_ITEMS": 2,
-    "RECIPE__EVALUATION__SEALED_ITEMS": 6,
-    "RECIPE__EVALUATION__UNSOLVABLE_ITEMS": 2,
+    "RECIPE__TRAINING__WATCH_ITEMS": 1,
+    "RECIPE__EVALUATION__SEALED_ITEMS": 3,
+    "RECIPE__EVALUATION__UNSOLVABLE_ITEMS": 1,
     "RECIPE__AGENT__MAX_TOKENS": 160,
-    "JOBS__ATTEMPTS": 2,
+    "JOBS__ATTEMPTS": 1,
+    "SANDBOX__READY": 1,
     "SCHEDULE__ENABLED": "false",
 }
 
@@ -85,10 +86,10 @@ def test_one_command_imports_teaches_trains_and_evaluates_in_a_folder_of_its_own
 
 def test_it_shows_the_model_as_it_came_after_the_examples_and_after_the_verdicts(shown: Shown) -> None:
     found = shown.found
-    assert found["sealed_items"] == 6
+    assert found["sealed_items"] == 3
     assert found["success_base"] is not None
     assert found["champion"] != found["candidate"] or "nothing was learned" in shown.out
-    assert sum(row["items"] for row in found["families"]) == 6
+    assert sum(row["items"] for row in found["families"]) == 3
     assert all(row["base"] is not None for row in found["families"])
     assert found["tool_calls_outside_sandbox"] == 0
     for text in ("no examples", "the pretrained model", "sealed questions", "model use smollm2"):

@@ -90,16 +90,15 @@ def test_jobs_stay_queued_while_our_own_broker_is_away_and_are_worked_on_when_it
 def test_jobs_and_an_unfinished_cycle_wait_for_room_on_the_disk(data, broker, monkeypatch) -> None:
     with core(data) as running:
         cycle = running.cycles.start("night")
-        monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2**20))
         job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
-        with dispatched(running):
+        with monkeypatch.context() as full, dispatched(running):
+            full.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2**20))
             until(lambda: "GiB left" in status_of(running).worker.waits_for)
             until(lambda: "GiB left" in job_detail(running, job.id).job.reason)
             running.jobs.cancel(job.id)
             until(lambda: running.supervisor.status.doing == "" and "GiB left" in status_of(running).worker.waits_for)
             assert running.ledger.cycle(cycle.id).state is CycleState.RUNNING
-            monkeypatch.undo()
-            monkeypatch.setattr(sandbox_readiness, "ask", broker)
+            full.undo()
             until(lambda: running.ledger.cycle(cycle.id).state is CycleState.DONE)
 
 

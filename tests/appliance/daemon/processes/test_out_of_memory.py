@@ -79,6 +79,7 @@ def group() -> Iterator[Path]:
         yield made
 
 
+@pytest.mark.usefixtures("lent")
 def test_a_worker_is_said_to_have_run_out_of_memory_and_another_goes_on(data: Path, group: Path) -> None:
     with core(data, "starved-second") as running:
         assert running.cycles.run(running.cycles.start("night").id).state is CycleState.DONE
@@ -90,6 +91,7 @@ def test_a_worker_is_said_to_have_run_out_of_memory_and_another_goes_on(data: Pa
         assert "the worker ran out of memory" in text
 
 
+@pytest.mark.usefixtures("lent")
 def test_any_other_kill_of_a_worker_is_no_want_of_memory(data: Path) -> None:
     with core(data, "progress") as running:
         assert running.cycles.run(running.cycles.start("night").id).state is CycleState.DONE

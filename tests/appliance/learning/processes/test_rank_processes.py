@@ -93,16 +93,12 @@ def test_one_that_sleeps_inside_of_a_step_ends_all_and_so_does_one_that_never_be
         assert "from the last checkpoint" in met.value.hint
         assert not any(Path(f"/proc/{pid}").exists() for pid in processes.pids)
         assert not processes.folder.exists()
+        with monkeypatch.context() as patched:  # who was ended is not ended again
+            patched.setattr(rank_processes.os, "killpg", lambda group, _: pytest.fail(f"{group} may be anybody"))
+            processes.close()
     program.write_text("#!/bin/sh\nexec sleep 3600\n")
     with pytest.raises(InfrastructureError, match="1 of them, which started, did not answer"):
         RankProcesses(("cpu",), patience=replace(PATIENCE, idle_seconds=2.0))
-
-
-def test_who_was_ended_is_not_ended_again_for_others_may_have_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    processes = RankProcesses(("cpu",), threads=1)
-    processes.close()
-    monkeypatch.setattr(rank_processes.os, "killpg", lambda group, _: pytest.fail(f"{group} may be anybody"))
-    processes.close()
 
 
 OWNER = """

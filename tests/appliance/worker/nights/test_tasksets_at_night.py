@@ -62,7 +62,9 @@ def runtime(guest_roots: Path) -> Iterator[RuntimeSettings]:
     folder = Path(tempfile.mkdtemp(prefix="assay-l-"))
     building.lend(guest_roots, folder / "run")
     with lean_toolchain():
-        settings = Settings.load({"data": str(folder)}, environ={"HOME": str(folder)}, etc_dir=folder)
+        settings = Settings.load(
+            {"data": str(folder), "sandbox.ready": 1}, environ={"HOME": str(folder)}, etc_dir=folder
+        )
         made, socket = runtime_settings(settings, folder), broker_socket(settings, folder)
         broker = BrokerProcess(made.own, socket, command(socket, 0))
         assert broker.start() == ""

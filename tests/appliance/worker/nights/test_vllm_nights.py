@@ -30,7 +30,9 @@ pytestmark = [needs_vllm, pytest.mark.timeout(900)]
 CHAT = SHORT.model_copy(
     update={
         "agent": AgentBudget(concurrent=48, max_tokens=304),
-        "training": SHORT.training.model_copy(update={"steps": 1, "tasks_per_step": 2, "watch_every": 1}),
+        "training": SHORT.training.model_copy(
+            update={"steps": 1, "tasks_per_step": 2, "rollouts_per_task": 4, "watch_every": 1}
+        ),
     }
 )
 LORA = {"method": "lora", "lora_rank": 4}
@@ -103,7 +105,7 @@ def test_a_chat_model_is_trained_on_proved_samples_alone(
         train_night(context, "n", model=folder, recipe=recipe)
     (engine,) = watched
     tried = rollouts_of(ledger)
-    assert len(tried) == 2 * 8
+    assert len(tried) == 2 * 4
     assert versions(tried) == {"n@0"} <= {proof.version for proof in engine.proofs}
     assert engine.supervisor.quarantined == []
     assert engine.worst < 1e-4
