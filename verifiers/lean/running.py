@@ -220,7 +220,7 @@ class LeanStep:
                 kernel = self._exported()
                 notes.write(json.dumps(facts | ({"exported": True} if kernel else {})))
             if kernel:
-                os.execve(kernel[0], kernel, {"HOME": str(self._folder), "LANG": "C.UTF-8"})  # noqa: S606 - the owner's
+                os.execv(kernel[0], kernel)  # noqa: S606 - the owner's
             if self._replays == "tool":
                 module = self._message["replay"].removesuffix(".olean")
                 os.execve(self._lean.tool, [self._lean.tool, module], os.environ | {BREAKING: "1"})  # noqa: S606 - Lean's own

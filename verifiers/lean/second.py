@@ -1,9 +1,9 @@
 """The second kernel of this machine: a program that the owner installs, such as nanoda or lean4lean, not part of Lean.
 
-Searched in this order: the file in $LEAN_KERNEL, and then no other; the one that `install.sh --with kernel=PLACE`
+Searched in this order: the file in $LEAN_KERNEL, and then no other; the one that `install.sh --with kernel=PROGRAM`
 installed beside this environment. Its version is the digest of its file: programs name their versions in no common way.
 It is called as leanprover/comparator does: nanoda gets a configuration in JSON, every other kernel the export. Exit
-code 0 accepts. nanoda ends with 2 for an export in a form that it does not read; any other code refuses.
+code 0 accepts. nanoda ends with 2 for an export in a form that it does not read; other codes refuse.
 
 Invariants: only the standard library, since the box uses it as well; finding a kernel does not start it.
 """
@@ -20,9 +20,10 @@ from pathlib import Path
 
 OWN = Path(f"{sys.prefix}-kernel")
 """Folder in which install.sh puts the program."""
-HINT = "`./install.sh --with kernel=PLACE`, or the file of a checker such as nanoda or lean4lean in LEAN_KERNEL"
+HINT = "`./install.sh --with kernel=PROGRAM`, or the file of a checker such as nanoda or lean4lean in LEAN_KERNEL"
 ALLOWED_AXIOMS = frozenset(("propext", "Quot.sound", "Classical.choice"))
-DECLINED = 2
+UNDECIDED = (2, 70)
+"""Exit codes that say nothing of the proof: nanoda's, and the box's for a program that cannot be started."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,6 @@ def command(kernel: str, export: Path) -> list[str]:
 
 def verdict_of(ended: str, code: int, *, exported: bool) -> str:
     """Returns `accepts`, `refuses`, or `none` if the kernel did not decide."""
-    if not exported or ended != "exited" or code == DECLINED:
+    if not exported or ended != "exited" or code in UNDECIDED:
         return "none"
     return "refuses" if code else "accepts"
