@@ -129,6 +129,29 @@ def test_a_proof_that_only_one_kernel_accepts_is_an_infrastructure_error(
         assert judged(server, toolchain, second, STATEMENT, source, kernels=1).passed
 
 
+class Trusting(Local):
+    """A server that claims to have no replay and no preimported headers."""
+
+    def ask(self, message: dict[str, Any], seconds: float = 120) -> dict[str, Any]:
+        answer = super().ask(message, seconds)
+        return answer | {"replay": "", "headers": "off"} if message["do"] == "describe" else answer
+
+
+def test_a_falsehood_that_no_kernel_saw_is_refused_by_the_second(
+    toolchain: Toolchain, second: SecondKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("verifiers.lean.verifier.screen", lambda *_, **__: [])
+    server = Trusting(toolchain, tmp_path, environment={KERNEL: str(second.path)})
+    cheat = "set_option debug.skipKernelTC true\ntheorem target : False := by decide +kernel"
+    try:
+        found = [judged(server, toolchain, second, "theorem target : False := sorry", cheat, k) for k in (1, 2)]
+    finally:
+        server.kill()
+    assert [verdict.outcome for verdict in found] == [Outcome.PASS, Outcome.INFRA_ERROR]
+    assert found[1].reason == f"two kernels disagree: Lean's accepts target, {second} refuses it"
+    assert "proves False" in found[1].evidence[ALARM]
+
+
 def test_a_wrong_proof_fails_as_before(server: Local, toolchain: Toolchain, second: SecondKernel) -> None:
     verdict = judged(server, toolchain, second, STATEMENT, STATEMENT.replace("sorry", "rfl"))
     assert (verdict.outcome, "second_verdict" in verdict.evidence) == (Outcome.FAIL, False)
