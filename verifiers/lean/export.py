@@ -15,24 +15,33 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from verifiers.lean.native import FUNCTIONS, IMPORTS, NOTHING, Native, field, text
+from verifiers.lean.native import FUNCTIONS, IMPORTS, NOTHING, POINTER, Native, field, text
 from verifiers.lean.objects import APP, BOUND, CONST, LAMBDA, LET, LITERAL, NOTE, PARAMETER, PI, PROJECTION, SORT
 from verifiers.lean.olean import STR
 
 FORMAT = "3.1.0"
-AXIOM, DEFINITION, THEOREM, OPAQUE, QUOTIENT, INDUCTIVE, CONSTRUCTOR, RECURSOR = range(8)
-PLAIN = {AXIOM: "axiom", DEFINITION: "def", THEOREM: "thm", OPAQUE: "opaque", QUOTIENT: "quot"}
-LEVELS = ("zero", "succ", "max", "imax", "param")
+QUOTIENT, INDUCTIVE, CONSTRUCTOR, RECURSOR = 4, 5, 6, 7
+PLAIN = ("axiom", "def", "thm", "opaque", "quot")
+BLOCK = {INDUCTIVE: "types", CONSTRUCTOR: "ctors", RECURSOR: "recs"}
+FIELDS = (
+    "", "value hints all", "value all", "value all", "", "numParams numIndices all ctors numNested",
+    "induct cidx numParams numFields", "all numParams numIndices numMotives numMinors rules",
+)  # fmt: skip
+"""Names of a declaration's fields behind its name, parameters and type, by its tag."""
+BYTES = ("isUnsafe", "safety", "", "isUnsafe", "kind", "isRec isUnsafe isReflexive", "isUnsafe", "k isUnsafe")
+"""Names of the bytes behind the fields. They are flags, but for two."""
+MEANINGS = {"safety": ("unsafe", "safe", "partial"), "kind": ("type", "ctor", "lift", "ind")}
 BINDERS = ("default", "implicit", "strictImplicit", "instImplicit")
-SAFETY = ("unsafe", "safe", "partial")
-QUOTIENTS = {"Quot": "type", "Quot.mk": "ctor", "Quot.lift": "lift", "Quot.ind": "ind"}
 HINTS = {NOTHING: "opaque", NOTHING + 2: "abbrev"}
+LEVELS = ("zero", "succ", "max", "imax", "param")
+QUOTIENTS = ("Quot", "Quot.mk", "Quot.lift", "Quot.ind")
 LITERALS = (("Nat",), ("Char.ofNat", "String.ofList"))
 """Declarations that literal numbers and texts rest on, where Lean has them."""
 PARTS = {APP: (0, 1), LAMBDA: (1, 2), PI: (1, 2), LET: (1, 2, 3), NOTE: (1,), PROJECTION: (2,)}
 """Fields of a term that are terms."""
+COMPOUND = {APP: "app fn arg", LAMBDA: "lam type body", PI: "forallE type body", LET: "letE type value body"}
 
 
 def export(library: ctypes.CDLL, folder: Path, module: str, name: str, lean: str) -> Path:
@@ -51,20 +60,6 @@ def export(library: ctypes.CDLL, folder: Path, module: str, name: str, lean: str
     with path.open("w", encoding="utf-8") as file:
         Export(native, kernel, file.write).declaration(name, lean)
     return path
-
-
-class Unit(NamedTuple):
-    """Declarations that are written together: one, or inductive types with their constructors and recursors."""
-
-    plain: Sequence[int] = ()
-    types: Sequence[int] = ()
-    constructors: Sequence[int] = ()
-    recursors: Sequence[int] = ()
-
-    @property
-    def all(self) -> Iterator[int]:
-        for each in self:
-            yield from each
 
 
 class Export:
@@ -89,43 +84,43 @@ class Export:
         self._line({"meta": meta})
         waiting = [self._begin(self._built(name))]
         while waiting:
-            unit, names = waiting[-1]
+            infos, names = waiting[-1]
             following = next((name for name in names if self._name(name) not in self._begun), None)
             if following is not None:
                 waiting.append(self._begin(following))
             else:
-                self._declare(unit)
+                self._declare(infos)
                 waiting.pop()
 
-    def _begin(self, name: int) -> tuple[Unit, Iterator[int]]:
-        """Returns the unit that declares a name, and the names it rests on."""
+    def _begin(self, name: int) -> tuple[list[int], Iterator[int]]:
+        """Returns the declarations that are written together with a name's, and the names they rest on."""
         info = self._found(name)
-        tag, held = self._tag(info), self._fields(self._fields(info)[0])
-        if tag == CONSTRUCTOR:
-            return self._begin(held[1])
-        if tag == RECURSOR:
-            return self._begin(self._listed(held[1])[0])
-        unit, more = Unit([info]), []
+        tag, held = self._tag(info), self._held(info)
+        if tag in (CONSTRUCTOR, RECURSOR):
+            return self._begin(held[1] if tag == CONSTRUCTOR else self._listed(held[1])[0])
+        infos, names = [info], list[int]()
         if tag == QUOTIENT:
-            unit, more = Unit([self._found(self._built(each)) for each in QUOTIENTS]), [self._built("Eq")]
+            infos, names = [self._found(self._built(each)) for each in QUOTIENTS], [self._built("Eq")]
         elif tag == INDUCTIVE:
-            names = self._listed(held[3])
-            types = [self._found(each) for each in names]
-            constructors = [each for one in types for each in self._listed(self._fields(self._fields(one)[0])[4])]
-            recursors = [self._found(self._below(each, "rec")) for each in names]
-            while nested := self._find(self._below(names[0], f"rec_{len(recursors) - len(names) + 1}")):
-                recursors.append(nested)
-            unit = Unit((), types, [self._found(each) for each in constructors], recursors)
-        self._begun.update(self._name(self._value(each)[0]) for each in unit.all)
-        return unit, iter([*more, *self._constants(term for each in unit.all for term in self._terms(each))])
+            block = self._listed(held[3])
+            infos = [self._found(each) for each in block]
+            infos += [self._found(each) for one in infos for each in self._listed(self._held(one)[4])]
+            infos += [self._found(self._below(each, "rec")) for each in block]
+            number = 1
+            while nested := self._find(self._below(block[0], f"rec_{number}")):
+                infos.append(nested)
+                number += 1
+        self._begun.update(self._name(self._value(each)[0]) for each in infos)
+        names += self._constants(term for each in infos for term in self._terms(each))
+        return infos, iter(names)
 
     def _terms(self, info: int) -> Iterator[int]:
         """Yields the terms of a declaration: its type, and its value or the right sides of its rules."""
-        tag, held = self._tag(info), self._fields(self._fields(info)[0])
+        held = self._held(info)
         yield self._value(info)[2]
-        if tag in (DEFINITION, THEOREM, OPAQUE):
+        if FIELDS[self._tag(info)].startswith("value"):
             yield held[1]
-        if tag == RECURSOR:
+        elif self._tag(info) == RECURSOR:
             yield from (self._fields(rule)[2] for rule in self._listed(held[6]))
 
     def _constants(self, terms: Iterable[int]) -> Iterator[int]:
@@ -142,133 +137,107 @@ class Export:
                 yield from self._literals[self._tag(fields[0])]
             waiting += [fields[place] for place in PARTS.get(tag, ())]
 
-    def _declare(self, unit: Unit) -> None:
-        for info in unit.plain:
-            self._line({PLAIN[self._tag(info)]: self._plain(info)})
-        if unit.types:
-            types = [self._inductive(info) for info in unit.types]
-            constructors = [self._constructor(info) for info in unit.constructors]
-            recursors = [self._recursor(info) for info in unit.recursors]
-            self._line({"inductive": {"types": types, "ctors": constructors, "recs": recursors}})
+    def _declare(self, infos: Sequence[int]) -> None:
+        if self._tag(infos[0]) in BLOCK:
+            block: dict[str, list[Any]] = {name: [] for name in BLOCK.values()}
+            for info in infos:
+                block[BLOCK[self._tag(info)]].append(self._content(info))
+            self._line({"inductive": block})
+        else:
+            for info in infos:
+                self._line({PLAIN[self._tag(info)]: self._content(info)})
 
-    def _plain(self, info: int) -> dict[str, Any]:
-        tag, made = self._tag(info), self._common(info)
-        at = self._fields(info)[0]
-        held = self._fields(at)
-        if tag == QUOTIENT:
-            return made | {"kind": tuple(QUOTIENTS.values())[self._byte(at, 0)]}
-        if tag != AXIOM:
-            made["value"] = self._term(held[1])
-        if tag == DEFINITION:
-            hints = HINTS.get(held[2]) or {"regular": self._behind(held[2]) & 0xFFFF_FFFF}
-            return made | {"hints": hints, "safety": SAFETY[self._byte(at, 0)], "all": self._names(held[3])}
-        more = {} if tag == AXIOM else {"all": self._names(held[2])}
-        return made | more | ({} if tag == THEOREM else {"isUnsafe": bool(self._byte(at, 0))})
-
-    def _inductive(self, info: int) -> dict[str, Any]:
-        at = self._fields(info)[0]
-        _, parameters, indices, block, constructors, *nested = self._fields(at)
-        counts = {"numParams": parameters >> 1, "numIndices": indices >> 1, "numNested": sum(nested) >> 1}
-        flags = {name: bool(self._byte(at, place)) for place, name in enumerate(("isRec", "isUnsafe", "isReflexive"))}
-        lists = {"all": self._names(block), "ctors": self._names(constructors)}
-        return self._common(info) | counts | flags | lists
-
-    def _constructor(self, info: int) -> dict[str, Any]:
-        at = self._fields(info)[0]
-        _, induct, *numbers = self._fields(at)
-        counts = dict(zip(("cidx", "numParams", "numFields"), (number >> 1 for number in numbers), strict=True))
-        return self._common(info) | counts | {"induct": self._name(induct), "isUnsafe": bool(self._byte(at, 0))}
-
-    def _recursor(self, info: int) -> dict[str, Any]:
-        at = self._fields(info)[0]
-        _, block, *numbers, rules = self._fields(at)
-        names = ("numParams", "numIndices", "numMotives", "numMinors")
-        counts = dict(zip(names, (number >> 1 for number in numbers), strict=True))
-        made = []
-        for constructor, fields, right in map(self._fields, self._listed(rules)):
-            made.append({"ctor": self._name(constructor), "nfields": fields >> 1, "rhs": self._term(right)})
-        flags = {"k": bool(self._byte(at, 0)), "isUnsafe": bool(self._byte(at, 1))}
-        return self._common(info) | counts | flags | {"all": self._names(block), "rules": made}
-
-    def _common(self, info: int) -> dict[str, Any]:
+    def _content(self, info: int) -> dict[str, Any]:
         name, parameters, kind = self._value(info)
-        names = self._names(parameters)
+        names, tag, at = self._names(parameters), self._tag(info), self._fields(info)[0]
         for each in names:
             self._number("il", ("param", each), {"param": each})
-        return {"name": self._name(name), "levelParams": names, "type": self._term(kind)}
+        made: dict[str, Any] = {"name": self._name(name), "levelParams": names, "type": self._term(kind)}
+        readers = {
+            "value": self._term, "hints": self._hints, "all": self._names, "ctors": self._names, "induct": self._name,
+            "rules": self._rules,
+        }  # fmt: skip
+        if tag == INDUCTIVE:
+            made["numNested"] = 0  # which older versions do not store
+        for word, held in zip(FIELDS[tag].split(), self._held(info)[1:], strict=False):
+            made[word] = readers.get(word, self._natural)(held)
+        for place, word in enumerate(BYTES[tag].split()):
+            made[word] = MEANINGS.get(word, (False, True))[self._byte(at, place)]
+        return made
+
+    def _hints(self, at: int) -> Any:
+        return HINTS.get(at) or {"regular": ctypes.c_uint32.from_address(at + POINTER).value}
+
+    def _rules(self, at: int) -> list[dict[str, int]]:
+        return [
+            {"ctor": self._name(name), "nfields": self._natural(fields), "rhs": self._term(right)}
+            for name, fields, right in map(self._fields, self._listed(at))
+        ]
 
     def _term(self, wanted: int) -> int:
-        known, waiting = self._known, [wanted]
-        while waiting:
-            at = waiting[-1]
-            if at not in known:
-                tag, fields = self._tag(at), self._fields(at)
-                parts = [fields[place] for place in PARTS.get(tag, ())]
-                if later := [part for part in parts if part not in known]:
-                    waiting += later
-                    continue
-                numbers = [known[part] for part in parts]
-                known[at] = numbers[0] if tag == NOTE else self._made(at, tag, fields, numbers)
-            waiting.pop()
-        return known[wanted]
+        return self._numbered(wanted, lambda tag: PARTS.get(tag, ()), self._made_term)
 
-    def _made(self, at: int, tag: int, fields: Sequence[int], numbers: list[int]) -> int:
+    def _made_term(self, at: int, tag: int, fields: Sequence[int], numbers: Sequence[int]) -> int:
         """Returns the number of a term whose parts have these numbers."""
+        if tag == NOTE:
+            return numbers[0]
         content: dict[str, Any]
-        key: Any = (tag, *numbers)
+        if tag in COMPOUND:
+            kind, *names = COMPOUND[tag].split()
+            made: dict[str, Any] = {} if tag == APP else {"name": self._name(fields[0])}
+            made |= {"binderInfo": BINDERS[self._byte(at, 8)]} if tag in (LAMBDA, PI) else {}
+            made |= {"nondep": False} if tag == LET else {}
+            return self._number("ie", (tag, *numbers), {kind: made | dict(zip(names, numbers, strict=True))})
         if tag == BOUND:
             content = {"bvar": self._natural(fields[0])}
         elif tag == SORT:
             content = {"sort": self._level(fields[0])}
         elif tag == CONST:
             content = {"const": {"name": self._name(fields[0]), "us": list(map(self._level, self._listed(fields[1])))}}
-        elif tag == APP:
-            content = {"app": dict(zip(("fn", "arg"), numbers, strict=True))}
-        elif tag in (LAMBDA, PI):
-            binder = {"name": self._name(fields[0]), "binderInfo": BINDERS[self._byte(at, 8)]}
-            content = {"lam" if tag == LAMBDA else "forallE": binder | {"type": numbers[0], "body": numbers[1]}}
-        elif tag == LET:
-            parts = dict(zip(("type", "value", "body"), numbers, strict=True))
-            content = {"letE": {"name": self._name(fields[0]), **parts, "nondep": False}}
         elif tag == LITERAL:
-            held, number = self._fields(fields[0])[0], self._tag(fields[0]) == 0
-            content = {"natVal": str(self._natural(held))} if number else {"strVal": text(held)}
+            held = self._fields(fields[0])[0]
+            content = {"strVal": text(held)} if self._tag(fields[0]) else {"natVal": str(self._natural(held))}
         elif tag == PROJECTION:
-            place, name = self._natural(fields[1]), self._name(fields[0])
+            name, place = self._name(fields[0]), self._natural(fields[1])
             content = {"proj": {"typeName": name, "idx": place, "struct": numbers[0]}}
         else:
             raise LookupError(f"a term of the unknown kind {tag}")
-        if tag not in (APP, LAMBDA, PI, LET):
-            key = tag, json.dumps(content)
-        return self._number("ie", key, content)
+        return self._number("ie", str(content), content)
 
     def _level(self, wanted: int) -> int:
+        return self._numbered(wanted, lambda tag: range(2)[: (0, 1, 2, 2, 0)[tag]], self._made_level)
+
+    def _made_level(self, _at: int, tag: int, fields: Sequence[int], numbers: Sequence[int]) -> int:
+        if not fields:
+            return 0
+        found = [self._name(fields[0])] if tag == PARAMETER else list(numbers)
+        return self._number("il", (LEVELS[tag], *found), {LEVELS[tag]: found if len(found) > 1 else found[0]})
+
+    def _name(self, wanted: int) -> int:
+        return self._numbered(wanted, lambda _tag: (0,), self._made_name)
+
+    def _made_name(self, _at: int, tag: int, fields: Sequence[int], numbers: Sequence[int]) -> int:
+        last = text(fields[1]) if tag == STR else self._natural(fields[1])
+        kind, part = ("str", "str") if tag == STR else ("num", "i")
+        return self._number("in", (numbers[0], last), {kind: {"pre": numbers[0], part: last}})
+
+    def _numbered(
+        self,
+        wanted: int,
+        parts: Callable[[int], Iterable[int]],
+        made: Callable[[int, int, Sequence[int], Sequence[int]], int],
+    ) -> int:
+        """Returns an object's number after numbering its parts. `parts`: their fields, by its tag."""
         known, waiting = self._known, [wanted]
         while waiting:
             at = waiting[-1]
             if at not in known:
                 tag, fields = self._tag(at), self._fields(at)
-                if later := [part for part in fields if part not in known and tag != PARAMETER]:
+                below = [fields[place] for place in parts(tag)]
+                if later := [part for part in below if part not in known]:
                     waiting += later
                     continue
-                numbers = [self._name(part) if tag == PARAMETER else known[part] for part in fields]
-                content = {LEVELS[tag]: numbers[0] if len(numbers) == 1 else numbers}
-                known[at] = self._number("il", (LEVELS[tag], *numbers), content) if fields else 0
-            waiting.pop()
-        return known[wanted]
-
-    def _name(self, wanted: int) -> int:
-        known, waiting = self._known, [wanted]
-        while waiting:
-            at = waiting[-1]
-            if at not in known:
-                before, last = self._fields(at)
-                if before not in known:
-                    waiting.append(before)
-                    continue
-                said = text(last) if self._tag(at) == STR else self._natural(last)
-                kind, part = ("str", "str") if isinstance(said, str) else ("num", "i")
-                known[at] = self._number("in", (known[before], said), {kind: {"pre": known[before], part: said}})
+                known[at] = made(at, tag, fields, [known[part] for part in below])
             waiting.pop()
         return known[wanted]
 
@@ -294,8 +263,9 @@ class Export:
         return 0 if found == NOTHING else field(found, 0)
 
     def _built(self, dotted: str) -> int:
-        name = self._native.name(dotted)
-        self._native.call("lean_mark_persistent", name)
+        name = NOTHING
+        for part in dotted.split("."):
+            name = self._below(name, part)
         return name
 
     def _below(self, name: int, last: str) -> int:
@@ -310,15 +280,16 @@ class Export:
         word = at >> 3
         return list(self._words[word + 1 : word + 1 + (self._words[word] >> 48 & 0xFF)])
 
-    def _behind(self, at: int, word: int = 0) -> int:
-        return int(self._words[(at >> 3) + 1 + (self._words[at >> 3] >> 48 & 0xFF) + word])
-
     def _byte(self, at: int, place: int) -> int:
-        return self._behind(at, place >> 3) >> 8 * (place & 7) & 0xFF
+        """Returns a byte behind an object's fields."""
+        return ctypes.c_uint8.from_address(at + POINTER * (1 + len(self._fields(at))) + place).value
+
+    def _held(self, info: int) -> list[int]:
+        return self._fields(self._fields(info)[0])
 
     def _value(self, info: int) -> list[int]:
         """Returns a declaration's name, universe parameters and type."""
-        return self._fields(self._fields(self._fields(info)[0])[0])
+        return self._fields(self._held(info)[0])
 
     def _listed(self, at: int) -> list[int]:
         found = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,14 +112,14 @@ class Kernel:
             return tuple(self.part(kind[:-1], each) for each in value)
         if kind == "rules":
             return [self.fields("ctor:name nfields:number rhs:term", each) for each in value]
-        sound = {
+        sound: dict[str, Callable[[], Any]] = {
             "number": lambda: type(value) is int and value >= 0,
             "flag": lambda: type(value) is bool,
             "text": lambda: type(value) is str,
             "digits": lambda: value.isascii() and value.isdigit(),
             "hints": lambda: value in ("opaque", "abbrev") or type(value["regular"]) is int,
-        }.get(kind, lambda: value in CHOICES[kind])()
-        check(sound, f"{value!r} is no {kind}")
+        }
+        check(sound[kind]() if kind in sound else value in CHOICES[kind], f"{value!r} is no {kind}")
         return value
 
     def declare(self, kind: str, content: Any) -> None:
