@@ -29,6 +29,7 @@ PURGE=0
 WITH_CUDA=0
 WITH_VLLM="" # yes, no, or nothing: only where there is one already
 WITH_LEAN="" # from where, with its SHA-256 (install/lean.sh)
+WITH_KERNEL=""
 WITH_SMOLLM2="" # yes, or nothing (install/smollm2.sh)
 SCOPE=""   # user or system: releases side by side
 WANTED=""  # the version that --version names
@@ -68,6 +69,8 @@ Installs what is missing and ends with `assay doctor`.
   --with lean=PLACE#sha256=HEX
                   a Lean 4 for proofs, beside the environment. PLACE: an archive or the address of one, whose SHA-256 is
                   given so or in ARCHIVE.sha256; or the folder of a toolchain, such as elan's, which is copied
+  --with kernel=PROGRAM
+                  a second kernel for proofs: a checker of Lean's exports, such as nanoda or lean4lean, which is copied
   --with smollm2  a small chat model to try things with, beside the environment: 95 MB; --test fetches it as well
   --without-guest-packages
                   code in sandboxes gets the standard library only: no numpy, scipy, sympy
@@ -163,6 +166,7 @@ parse() {
             "--without vllm") WITH_VLLM=no ;;
             "--with smollm2") WITH_SMOLLM2=yes ;;
             "--with lean="?*) WITH_LEAN="${2#lean=}" ;;
+            "--with kernel="?*) WITH_KERNEL="${2#kernel=}" ;;
             "--with lean" | "--with lean=") fail 2 "--with lean needs to know from where" "./install.sh --help names what it can be" ;;
             *) fail 2 "$1 needs the name of a part" "./install.sh $1 vllm" ;;
             esac
@@ -225,6 +229,10 @@ parse() {
     if [ -n "$WITH_LEAN" ]; then
         lean_place "$WITH_LEAN"
         INNER+=(--with "lean=$WITH_LEAN")
+    fi
+    if [ -n "$WITH_KERNEL" ]; then
+        kernel_place
+        INNER+=(--with "kernel=$WITH_KERNEL")
     fi
     [ ${#EXTRA[@]} = 0 ] || [ "$MODE" = demo ] || [ "$MODE" = test ] ||
         fail 2 "arguments after -- need --demo or --test" ""
@@ -914,8 +922,9 @@ for place in head_files(settings, settings.data):
     fi
     if [ -e "$VENV-vllm/.assay/made" ] && plan "remove $VENV-vllm (vLLM's environment)"; then rm -rf "$VENV-vllm"; fi
     if [ -e "$VENV-lean/.assay/made" ] && plan "remove $VENV-lean (Lean)"; then rm -rf "$VENV-lean"; fi
+    if [ -e "$VENV-kernel/.assay/made" ] && plan "remove $VENV-kernel (a second kernel)"; then rm -rf "$VENV-kernel"; fi
     if [ -e "$VENV-smollm2/.assay/made" ] && plan "remove $VENV-smollm2 (a model)"; then rm -rf "$VENV-smollm2"; fi
-    for place in "$VENV-lean.new" "$VENV-lean.old" "$VENV-smollm2.new"; do # what a kill left
+    for place in "$VENV-lean.new" "$VENV-lean.old" "$VENV-kernel.new" "$VENV-smollm2.new"; do # what a kill left
         if [ -d "$place" ] && plan "remove $place (it was not finished)"; then rm -rf "$place"; fi
     done
     if [ -d "$ROOT/assay.egg-info" ] && plan "remove $ROOT/assay.egg-info (pip wrote it)"; then
@@ -1045,6 +1054,7 @@ main() {
     guest_packages
     vllm_environment
     lean_toolchain
+    lean_kernel
     if [ -n "$WITH_SMOLLM2" ]; then smollm2_model || fail 5 "the model smollm2 could not be fetched" "read pip's message above"; fi
     reference_pages
     exec 9<&- # the installation is done: what follows may take long, and needs no lock

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Keeps a Lean 4 beside the environment (--with lean=PLACE): in VENV-lean, where the product looks before it looks for elan's.
+# A second kernel (--with kernel=PROGRAM) lies in VENV-kernel.
 #
 # PLACE is a toolchain's folder (lib/lean and bin/lean in it), an archive of one (.tar.zst, .tar.xz, .tar.gz), or the
 # address of such an archive. What always holds: an archive is used only when its SHA-256 is the one that was given
@@ -90,6 +91,33 @@ lean_toolchain() {
     mv "$VENV-lean.new" "$VENV-lean"
     rm -rf "$VENV-lean.old"
     detail "$(cat "$VENV-lean/.assay/version"); it compiled a theorem; $(du -sm "$VENV-lean" | cut -f1) MiB, $(($(date +%s) - started)) s"
+}
+
+# Makes WITH_KERNEL absolute; refuses what is no program, before anything is done.
+kernel_place() {
+    if [ ! -f "$WITH_KERNEL" ] || [ ! -x "$WITH_KERNEL" ]; then
+        fail 2 "$WITH_KERNEL is no program" "build a checker of Lean's exports, such as nanoda, and name its executable file"
+    fi
+    WITH_KERNEL="$(realpath -- "$WITH_KERNEL")"
+}
+
+# Copies a second kernel (--with kernel=PROGRAM) to VENV-kernel. The verifier tries it on a true and a false proof.
+lean_kernel() {
+    local own="$VENV-kernel" name
+    if [ -z "$WITH_KERNEL" ]; then return 0; fi
+    if [ -e "$own" ] && [ ! -e "$own/.assay/made" ]; then
+        fail 5 "$own is there and was made by someone else" "move it away"
+    fi
+    plan "lean: put the second kernel $WITH_KERNEL into $own" || return 0
+    name="$(basename -- "$WITH_KERNEL")"
+    rm -rf "$own.new"
+    mkdir -p "$own.new/.assay"
+    cp -L -- "$WITH_KERNEL" "$own.new/$name"
+    chmod 755 "$own.new" "$own.new/$name" # boxes see it as another user
+    : >"$own.new/.assay/made"
+    rm -rf "$own"
+    mv "$own.new" "$own"
+    detail "$name, sha256 $(sha256sum <"$own/$name" | cut -d' ' -f1)"
 }
 
 unpack_lean() { # unpack_lean PLACE SUM FOLDER

@@ -144,7 +144,7 @@ install_release() {
     folder="$RELEASES/$VERSION"
     survey "$PREFIX"
     # A part that --with names is added beside the environment of a release that is finished, too.
-    if finished "$VERSION" && [ "$WITH_VLLM$WITH_LEAN$WITH_SMOLLM2" = "" ]; then
+    if finished "$VERSION" && [ "$WITH_VLLM$WITH_LEAN$WITH_KERNEL$WITH_SMOLLM2" = "" ]; then
         say "release $VERSION is installed in $folder"
     else
         if [ "$DRY" = 1 ]; then
@@ -181,11 +181,11 @@ install_release() {
     if [ "$DRY" = 0 ]; then say "done: $BIN_DIR/assay; ./install.sh --rollback --$SCOPE goes back to the release before"; fi
 }
 
-# A new release has the parts that the one in use has: Lean and a model by hard links, which take no room, and vLLM
-# built anew.
+# A new release has the parts that the one in use has: Lean, a second kernel and a model by hard links, which take no
+# room, and vLLM built anew.
 keep_parts() { # keep_parts FOLDER
     local now="$PREFIX/current" part
-    for part in lean smollm2; do
+    for part in lean kernel smollm2; do
         if [ "$part" = lean ] && [ -n "$WITH_LEAN" ]; then continue; fi
         if [ -e "$now/.venv-$part/.assay/made" ] && [ ! -e "$1/.venv-$part" ]; then
             rm -rf "$1/.venv-$part.new"

@@ -28,7 +28,7 @@ from verifiers.boxes.conductor import Conductor
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import Kind
 from verifiers.contract.protocols import ProposalReply
-from verifiers.contract.verdict import SpecProblem, Verdict, broken
+from verifiers.contract.verdict import ALARM, SpecProblem, Verdict, broken
 from verifiers.registry import check_spec, identity, is_decided, kind_of
 from verifiers.registry.spec import Spec
 from verifiers.tools import programs
@@ -85,6 +85,8 @@ class Checker:
         self._tools_backend, self.require_kernel_floor = tools_backend, require_kernel_floor
         self.on_checked: Callable[[int, int], object] = lambda done, count: None
         """Receives, after each sandboxed check of `check_many`, how many of how many are done."""
+        self.on_alarm: Callable[[str], object] = log.error
+        """Receives the alarm of a sandboxed check, if its verdict has one."""
         self._lock = threading.RLock()
         self._made: dict[str, _Closes] = {}
         self._threads: ThreadPoolExecutor | None = None
@@ -126,7 +128,9 @@ class Checker:
             found = self.service().verify_many([pairs[place] for place in places], limit)
             results.update(zip(places, found, strict=True))
         for done, (place, future) in enumerate(conducted.items(), 1):
-            results[place] = future.result()
+            result = results[place] = future.result()
+            if isinstance(result, Verdict) and isinstance(alarm := result.evidence.get(ALARM), str):
+                self.on_alarm(alarm)
             self.on_checked(done, len(conducted))
         return [results[place] for place in range(len(pairs))]
 

@@ -145,3 +145,19 @@ def test_a_place_that_cannot_be_one_is_usage(tmp_path: Path, wanted: str) -> Non
     result = install(tmp_path, wanted, "echo went on")
     assert (result.returncode, result.stdout) == (2, "")
     assert "what to do:" in result.stderr
+
+
+def test_a_second_kernel_is_copied_and_another_one_replaces_it(tmp_path: Path) -> None:
+    def installed(name: str) -> subprocess.CompletedProcess[str]:
+        return install(tmp_path, ".", f"WITH_KERNEL='{name}'\nkernel_place\nlean_kernel")
+
+    for name in ("nanoda_bin", "other"):
+        (tmp_path / name).write_text(f"#!/bin/sh\n# {name}\n")
+        assert (installed(name).returncode, "is no program" in installed(name).stderr) == (2, True)
+        (tmp_path / name).chmod(0o700)
+        assert installed(name).returncode == 0
+        own = tmp_path / ".venv-kernel"
+        assert sorted(path.name for path in own.iterdir()) == [".assay", name]
+        assert ((own / name).stat().st_mode & 0o777, own.stat().st_mode & 0o777) == (0o755, 0o755)
+    (own / ".assay" / "made").unlink()
+    assert "made by someone else" in installed("other").stderr

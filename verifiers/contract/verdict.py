@@ -17,6 +17,9 @@ from common.bounded_models import FirstErrorModel
 FOREIGN_REWARD = "foreign_reward"
 """Evidence key for the score of a third-party program."""
 
+ALARM = "alarm"
+"""Evidence key for a sentence that the machine's owner must see as an event, not in a verdict alone."""
+
 
 class Outcome(StrEnum):
     PASS = "pass"  # noqa: S105 - a verdict, no password

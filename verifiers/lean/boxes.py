@@ -1,4 +1,4 @@
-"""Boxes with Lean: some only compile what models wrote, others only check the result.
+"""Boxes with Lean: some only compile what models wrote, others only check the result, others only run a second kernel.
 
 Invariants: a box of one role never does the other's work, so no check box has ever run a submission's code. A box that
 gave no answer is killed. Safe for several threads.
@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 from runtime.errors import SandboxError
 from verifiers.lean.running import wall_limit
 
-Role = Literal["compile", "check"]
+Role = Literal["compile", "check", "kernel"]
 GRACE = 5.0
 """Seconds beyond a step's maximum duration for the box to report the timeout."""
 LONGEST = 2
@@ -45,7 +45,7 @@ class LeanBoxes:
     def __init__(self, launch: Callable[[], LeanBox], most: int) -> None:
         """Creates an empty pool of boxes that `launch` starts on demand. `most`: concurrent steps per role."""
         self._launch = launch
-        self._free: dict[Role, list[tuple[LeanBox, int]]] = {"compile": [], "check": []}
+        self._free: dict[Role, list[tuple[LeanBox, int]]] = {"compile": [], "check": [], "kernel": []}
         self._places = {role: threading.BoundedSemaphore(most) for role in self._free}
         self._lock = threading.Lock()
         self._busy: set[LeanBox] = set()
@@ -93,11 +93,12 @@ class LeanBoxes:
             box = self._launch()
         except SandboxError as error:
             raise LeanUnavailable(f"no box for Lean: {error}", getattr(error, "hint", "")) from error
-        description = box.ask({"do": "describe"}, 60.0)
+        description = box.ask({"do": "describe", "kernel": role == "kernel"}, 60.0)
         if description.get("problem"):
             box.kill()
+            part = "a second kernel" if role == "kernel" else "Lean"
             raise LeanUnavailable(
-                f"Lean does not work here: {description['problem']}", "Run `assay doctor` to see which Lean this is."
+                f"{part} does not work here: {description['problem']}", "Run `assay doctor` to see which one this is."
             )
         self.replays = description.get("replay") in ("library", "tool")
         self.headers = str(description.get("headers", ""))[:1000]

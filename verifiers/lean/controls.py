@@ -10,6 +10,7 @@ from verifiers.lean.declarations import examine
 from verifiers.lean.headers import Headers
 from verifiers.lean.olean import Olean, OleanError
 from verifiers.lean.running import Lean, LeanStep
+from verifiers.lean.second import verdict_of
 
 PROBE = "theorem probe : True := True.intro\n"
 FORMS = """\
@@ -66,6 +67,20 @@ def prove_replay(lean: Lean, made: Sequence[str]) -> str:
         if true == "yes" and false is not None and "(kernel)" in false:
             return way
     lean.replays = ""
+    return ""
+
+
+def prove_kernel(lean: Lean, made: Sequence[str]) -> str:
+    """Returns what is wrong with the second kernel; empty if it accepts a true file and refuses a false one. `made` are
+    `compiled_probes`."""
+    limits = LIMITS | {"module": "Probe", "export": "probe"}
+    if not lean.kernel or not all(made):
+        return "no program is installed" if not lean.kernel else "the test files do not compile"
+    for file, kind, wanted in zip(made, ("true", "false"), ("accepts", "refuses"), strict=True):
+        answer = LeanStep(lean, limits | {"files": {"Probe.olean": file}}).run()
+        found = verdict_of(answer["ended"], answer["code"], exported=answer.get("exported", False))
+        if found != wanted:
+            return f"its verdict on a {kind} proof is {found}: {_outcome(answer)}"
     return ""
 
 

@@ -26,6 +26,8 @@ def explain(spec: LeanSpec) -> Iterator[str]:
         yield f"A proof may also import: {', '.join(spec.imports)}."
     if spec.require_replay:
         yield "Every declaration must be accepted again, by a kernel that never ran the proof."
+    if spec.kernels == 2:
+        yield "An independent kernel, which the machine's owner installed, must accept the theorem as well."
     yield f"It has {spec.seconds:g} s, {spec.memory_mib} MiB and {spec.heartbeats} heartbeats to compile."
 
 
@@ -46,6 +48,8 @@ def parts(spec: LeanSpec, verdict: Verdict) -> Verified:
     detail = f"Lean's kernel, axioms: {named}, kernel_replayed: {'yes' if replayed else 'no'}"
     if isinstance(kernel := verdict.evidence.get("kernel"), str):
         detail += f", kernel: {one_line(kernel)}"
+    if isinstance(second := verdict.evidence.get("second_kernel"), str):
+        detail += f", second kernel: {one_line(second)} {one_line(str(verdict.evidence.get('second_verdict')))}"
     limits = []
     if not replayed:
         what = "that the kernel accepts every declaration a second time, apart from the submission"

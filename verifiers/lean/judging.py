@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from verifiers.contract.text import escaped
-from verifiers.contract.verdict import Ground, Judgement
-from verifiers.lean.prepared import ALLOWED_AXIOMS
+from verifiers.contract.verdict import ALARM, Ground, Judgement
 from verifiers.lean.reading import commands
 from verifiers.lean.reading.lexer import plain
 from verifiers.lean.reading.screening import ScreeningFinding
+from verifiers.lean.second import ALLOWED_AXIOMS, verdict_of
 from verifiers.lean.statement import LeanStatement
 from verifiers.lean.steps import LeanMessage, Ran
 from verifiers.lean.submission import LeanSource
@@ -133,6 +133,22 @@ def outcome_of_replay(judged: Judgement, replay: str | None, *, required: bool) 
             f"the kernel refuses what the submission's compiled file declares: {escaped(replay)}", **evidence
         )
     return lost(f"the kernel's replay ended with: {replay}", "")
+
+
+def outcome_of_second(judged: Judgement, ran: Ran, second: str, theorem: str) -> Judgement:
+    """Judges a proof that Lean's kernel accepts after a second kernel, `second`, ran on its export. Nothing but a
+    second acceptance passes, and nothing else says anything about the submission."""
+    found = verdict_of(ran.ended, ran.code, exported=ran.exported)
+    judged = judged.noting(second_kernel=second, second_verdict=found)
+    if found == "accepts":
+        return judged
+    output = escaped((ran.err.strip() or ran.out.strip())[:MOST_MESSAGE])
+    evidence = judged.evidence | {"second_output": output}
+    if found == "refuses":
+        reason = f"two kernels disagree: Lean's accepts {escaped(theorem)}, {second} refuses it"
+        return Judgement(Ground.BROKEN, reason, evidence | {ALARM: f"{reason}: {output}"})
+    step = "ended with" if ran.exported else "had nothing to check, since the export ended with"
+    return Judgement(Ground.BROKEN, f"no verdict of {second}: it {step} {ran.ended} {ran.code}", evidence)
 
 
 def differs(checked: Ran) -> bool:

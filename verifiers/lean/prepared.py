@@ -13,11 +13,11 @@ from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
 from verifiers.lean.boxes import LeanUnavailable, Role
 from verifiers.lean.reading.lexer import plain
+from verifiers.lean.second import ALLOWED_AXIOMS
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import CHECK, HINT, STATEMENT, LeanStatement
 from verifiers.lean.steps import Ran, header, step, without_imports
 
-ALLOWED_AXIOMS = frozenset(("propext", "Quot.sound", "Classical.choice"))
 SECONDS = 120.0
 USUAL_HEARTBEATS = 200_000
 MOST_KEPT = 256

@@ -19,9 +19,11 @@ from typing import Any
 
 from verifiers.boxes.own_time import PATIENCE, computed_by, is_over
 from verifiers.lean.declarations import examine
+from verifiers.lean.export import export
 from verifiers.lean.native import BREAKING, LeanRefused, replay
 from verifiers.lean.objects import AlteredError
 from verifiers.lean.olean import Olean, OleanError
+from verifiers.lean.second import command
 from verifiers.lean.warm import NotWarm, Warm
 
 KEPT_OUTPUT = 256 << 10
@@ -40,6 +42,8 @@ PAGE_MIB = resource.getpagesize() / 2**20
 PR_SET_PDEATHSIG = 1
 REPLAY_TOOL = "ASSAY_LEAN_REPLAY"
 """Environment variable with the path of the toolchain's own replay program, if it has one."""
+KERNEL = "ASSAY_LEAN_KERNEL"
+"""Environment variable with the path of the second kernel, if there is one."""
 UNREADABLE, COLD, ALTERED = 71, 72, 73
 NO_END = {UNREADABLE: "unreadable", COLD: "cold", ALTERED: "altered"}
 """Outcome of a step that did not reach Lean, by the exit code of its process."""
@@ -70,6 +74,7 @@ class Lean:
         self.plain = b""
         """A compiled file that imported nothing by name; empty until `controls.prove_headers`."""
         self.tool = os.environ.get(REPLAY_TOOL, "")
+        self.kernel = os.environ.get(KERNEL, "")
 
     def set_up(self) -> None:
         """Initializes Lean. Success shows only in a step: some versions cannot be initialized before a fork."""
@@ -212,7 +217,10 @@ class LeanStep:
                     facts["replayed"] = self._replay()
                 if self._warm is not None:
                     facts |= self._warm.prepare(self._folder, self._message)
-                notes.write(json.dumps(facts))
+                kernel = self._exported()
+                notes.write(json.dumps(facts | ({"exported": True} if kernel else {})))
+            if kernel:
+                os.execv(kernel[0], kernel)  # noqa: S606 - the owner's
             if self._replays == "tool":
                 module = self._message["replay"].removesuffix(".olean")
                 os.execve(self._lean.tool, [self._lean.tool, module], os.environ | {BREAKING: "1"})  # noqa: S606 - Lean's own
@@ -240,6 +248,15 @@ class LeanStep:
         except LeanRefused as error:
             return str(error)[:2000] or "no"
         return "yes"
+
+    def _exported(self) -> list[str]:
+        """Writes the export that a step asks for. Returns the second kernel's command line, empty without an export."""
+        if "export" not in self._message:
+            return []
+        if not self._lean.warm:
+            self._lean.set_up()
+        module, name, version = (self._message.get(key, "") for key in ("module", "export", "lean"))
+        return command(self._lean.kernel, export(self._lean.library, self._folder, module, name, version))
 
     def _lay_out(self) -> dict[str, Any]:
         bare, wanted = self._message.get("bare", ()), self._message.get("wanted")

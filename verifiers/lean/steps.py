@@ -49,6 +49,8 @@ class Ran(BaseModel):
     reserved: list[str] = []
     """Declared names that the kernel treats as its own."""
     replayed: str | None = None
+    exported: bool = False
+    """True if a second kernel received the export."""
 
     @property
     def messages(self) -> list[LeanMessage]:

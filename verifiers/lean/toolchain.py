@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.programs import READY, Program
-from verifiers.lean.running import REPLAY_TOOL
+from verifiers.lean.running import KERNEL, REPLAY_TOOL
+from verifiers.lean.second import SecondKernel, find_second
 
 PROGRAM = "lean"
 LIBRARY = "libleanshared.so"
@@ -123,8 +124,9 @@ def tools(toolchain: Toolchain | None) -> dict[str, str]:
     return {"lean": toolchain.version} if toolchain else {}
 
 
-def program(toolchain: Toolchain) -> Program:
-    """Returns the program that a broker must know to run Lean in a box."""
+def program(toolchain: Toolchain, second: SecondKernel | None = None) -> Program:
+    """Returns the program that a broker must know to run Lean in a box. `second`: by default this machine's."""
+    second = second or find_second()
     own = Path(__file__).resolve().parent
     tool = toolchain.replay_tool
     python = Path(sys.executable)
@@ -134,6 +136,7 @@ def program(toolchain: Toolchain) -> Program:
         Path(sys.base_prefix), python.resolve().parent, own, own.parent / "boxes", own.parents[1] / "runtime",
         toolchain.compiled.resolve(), toolchain.compiled, *libraries, *toolchain.projects,
         *map(Path, ("/usr", "/lib", "/lib64")), *([tool.parent, tool.resolve().parent] if tool else []),
+        *([second.path.parent, second.path.resolve().parent] if second else []),
     }  # fmt: skip
     return Program(
         name=PROGRAM,
@@ -145,7 +148,8 @@ def program(toolchain: Toolchain) -> Program:
             "HOME": "/tmp",  # noqa: S108 - the box's own
             "LANG": "C.UTF-8",
         }
-        | ({REPLAY_TOOL: str(tool), "PATH": str(tool.parent)} if tool else {}),
+        | ({REPLAY_TOOL: str(tool), "PATH": str(tool.parent)} if tool else {})
+        | ({KERNEL: str(second.path)} if second else {}),
         address_space=False,
         proc=True,
     )

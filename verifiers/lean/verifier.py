@@ -23,7 +23,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
@@ -42,6 +42,7 @@ from verifiers.lean.prepared import PreparedStatement, Preparer, trusted_options
 from verifiers.lean.reading.commands import as_plain_file
 from verifiers.lean.reading.lexer import normalized, plain, without_comments, without_room, words
 from verifiers.lean.reading.screening import ScreeningFinding, computes, parts, screen
+from verifiers.lean.second import HINT, SecondKernel, find_second
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import CHECK, SUBMISSION, LeanStatement, digest, read_statement
 from verifiers.lean.steps import Ran, header, step, without_imports
@@ -52,6 +53,8 @@ MOST_TEXT = 300_000
 """Maximum length of a submission, in characters."""
 BOX_MIB = 5120
 TMP_MIB = 256
+SECOND_SECONDS = 60.0
+"""Least CPU seconds for a second kernel."""
 LATE = 0.3
 """CPU seconds beyond the limit in which a file that compiled in time may still be checked."""
 SHORTEST = 0.05
@@ -66,7 +69,7 @@ def conductor(parts: ConductorParts) -> LeanVerifier:
     """Builds a verifier that compiles Lean proofs in the boxes of these parts."""
     toolchain = find(parts.lean, projects=parts.lean_projects)
     floor = parts.require_kernel_floor
-    return LeanVerifier(parts.boxes(), toolchain, most=parts.workers, require_kernel_floor=floor)
+    return LeanVerifier(parts.boxes(), toolchain, find_second(), most=parts.workers, require_kernel_floor=floor)
 
 
 class ProofClock:
@@ -88,6 +91,12 @@ class SubmittedProof:
     prepared: PreparedStatement
     source: LeanSource
     clock: ProofClock
+    compiled: dict[str, str] = field(default_factory=dict)
+    """Files of the accepted check, in base64, if a second kernel needs them."""
+
+    def keep(self, asked: dict[str, Any], checked: Ran) -> None:
+        """Keeps the compiled files of an accepted check."""
+        self.compiled.update(asked["files"] | ({f"{CHECK}.olean": checked.file} if checked.file else {}))
 
 
 class LeanVerifier:
@@ -100,6 +109,7 @@ class LeanVerifier:
         self,
         launch: ToolBoxes | Callable[[], LeanBox],
         toolchain: Toolchain | None,
+        second: SecondKernel | None = None,
         *,
         memory_mib: int = BOX_MIB,
         most: int | None = None,
@@ -107,9 +117,10 @@ class LeanVerifier:
         require_kernel_floor: bool = False,
     ) -> None:
         """Creates a verifier whose boxes start on first use. `launch` starts boxes with the program
-        `toolchain.program`. `most`: concurrent checks, by default one per core. `alone`: serves one statement, whose
-        own code may run in its boxes. `require_kernel_floor`: decides nothing with a kernel of known holes."""
-        self._toolchain = toolchain
+        `toolchain.program` of this toolchain and second kernel. `most`: concurrent checks, by default one per core.
+        `alone`: serves one statement, whose own code may run in its boxes. `require_kernel_floor`: decides nothing with
+        a kernel of known holes."""
+        self._toolchain, self._second = toolchain, second
         if isinstance(launch, ToolBoxes):
             boxes = launch
             launch = lambda: boxes.box(PROGRAM, memory_mib=memory_mib, tmp_mib=TMP_MIB, pids=128)  # noqa: E731
@@ -142,17 +153,26 @@ class LeanVerifier:
         limit = min(seconds, spec.seconds)
         judged = self._judged(spec, statement, submission, limit)
         theorem = {"theorem": escaped(statement.full_name), "statement_sha256": digest(spec), "kernel_replayed": "no"}
+        used = self.tools()
+        if spec.kernels == 2 and self._second is not None:
+            used |= {"second_kernel": str(self._second)}
         seconds = round(time.monotonic() - began, 4)
         kernel = {"kernel": described(self._toolchain.version)} if self._toolchain else {}
         judged = judged._replace(evidence=theorem | kernel | judged.evidence)
-        return judged.verdict(self.name, self.version, tools=self.tools(), seconds=seconds)
+        return judged.verdict(self.name, self.version, tools=used, seconds=seconds)
 
     def _verified_alone(self, spec: LeanSpec, submission: str, seconds: float) -> Verdict:
         """Verifies a proof of a statement whose own code may run at compile time, in boxes used for nothing else."""
         memory_mib = self._memory_mib + TMP_MIB
         floor = self._require_floor
         other = LeanVerifier(
-            self._launch, self._toolchain, memory_mib=memory_mib, most=1, alone=True, require_kernel_floor=floor
+            self._launch,
+            self._toolchain,
+            self._second,
+            memory_mib=memory_mib,
+            most=1,
+            alone=True,
+            require_kernel_floor=floor,
         )
         self._others.add(other)
         try:
@@ -187,10 +207,13 @@ class LeanVerifier:
             return judging.lost("no Lean is installed on this machine", how_to_have_one())
         if self._require_floor and (why := doubts(self._toolchain.version)):
             return judging.lost(f"the policy requires a kernel without known holes, and this one is {why}", NEWER)
+        if spec.kernels == 2 and self._second is None:
+            return judging.lost("the statement requires a second kernel, and none is installed", HINT)
         try:
             prepared = self._preparer.prepared(spec, statement)
             proof = SubmittedProof(spec, statement, prepared, source, clock)
-            return self._compiled_and_checked(proof, limit)
+            judged = self._compiled_and_checked(proof, limit)
+            return self._checked_elsewhere(proof, judged) if judged.outcome is Outcome.PASS else judged
         except LeanUnavailable as error:
             return judging.lost(str(error), error.hint)
         except (BoxLost, ValidationError) as error:
@@ -208,7 +231,7 @@ class LeanVerifier:
         submitted = {f"{SUBMISSION}.olean": compiled.file}
         files, modules = prepared.trusted | submitted, [*map(plain, source.modules), "Init"]
         message = self._limits(spec) | {"bare": list(submitted), "modules": modules, "files": files}
-        against = message | {"options": trusted_options(spec), "wanted": prepared.wanted}
+        against = message | {"options": trusted_options(spec), "wanted": prepared.wanted, "keep": spec.kernels == 2}
         found, differs = self._checked_warmly(proof, against)
         if found is not None:
             return found.noting(headers=warm)
@@ -218,6 +241,7 @@ class LeanVerifier:
             return checked
         judged = judging.outcome_of_check(checked, proof.statement, source, self._mark)
         if judged.outcome is Outcome.PASS:
+            proof.keep(against, checked)
             judged = self._replayed(proof, judged, message)
         if judged.outcome is Outcome.PASS and differs:
             judged = judging.lost("the kernel made something else of the compiled file than Lean's import did", "")
@@ -254,6 +278,7 @@ class LeanVerifier:
         if judged.outcome is Outcome.PASS:
             if checked.replayed != "yes":
                 return None, False
+            proof.keep(against, checked)
             judged = judging.outcome_of_replay(judged, checked.replayed, required=proof.spec.require_replay)
         return (judged._replace(isolation=isolation) if judged.ground is not Ground.BROKEN else None), False
 
@@ -267,6 +292,17 @@ class LeanVerifier:
                 return ran
             replayed = ran.replayed if ran.ended == "exited" and ran.code == 0 else ran.ended
         return judging.outcome_of_replay(judged, replayed, required=proof.spec.require_replay)
+
+    def _checked_elsewhere(self, proof: SubmittedProof, judged: Judgement) -> Judgement:
+        """Judges a passing proof after the second kernel, if the statement requires one. Its time is its own: no
+        submission fails by it. Raises BoxLost, LeanUnavailable."""
+        spec, second, toolchain = proof.spec, self._second, self._toolchain
+        if spec.kernels == 1 or second is None or toolchain is None:
+            return judged
+        limits = self._limits(spec) | {"seconds": max(spec.seconds, SECOND_SECONDS), "lean": toolchain.version}
+        files = {"files": proof.compiled, "bare": [f"{SUBMISSION}.olean"]}
+        ran, _ = self._ask("kernel", step(CHECK, "", export=f"{self._mark}.check", **limits, **files))
+        return judging.outcome_of_second(judged, ran, str(second), proof.statement.full_name)
 
     @property
     def _warm(self) -> bool:

@@ -43,6 +43,7 @@ from policies.errors import PolicyError
 from runtime.model import FrozenModel
 from verifiers.lean import toolchain
 from verifiers.lean.kernels import doubts
+from verifiers.lean.second import SecondKernel, find_second
 
 if TYPE_CHECKING:
     from appliance.config.configuration import Settings
@@ -297,20 +298,22 @@ def verifiers(version: Version = importlib.metadata.version, *, floor: bool = Fa
     yield _packages(
         "checklists", ("jsonschema-rs", "markdown-it-py", "mdit-py-plugins", "regress", "sentencex"), version
     )
-    yield lean(toolchain.find(), floor=floor)
+    yield lean(toolchain.find(), find_second(), floor=floor)
 
 
-def lean(found: toolchain.Toolchain | None, *, floor: bool = False) -> DoctorCheck:
-    """Reports the Lean toolchain that checks proofs, and known holes of its kernel, without starting it."""
+def lean(found: toolchain.Toolchain | None, second: SecondKernel | None = None, *, floor: bool = False) -> DoctorCheck:
+    """Reports the Lean toolchain that checks proofs, known holes of its kernel, and the second kernel, without starting
+    them."""
     if found is None:
         return ok("lean", "absent", f"only proofs need it: {toolchain.how_to_have_one()}")
     facts = found.describe()
+    other = f"second kernel: {second or 'none'}"
     if why := doubts(found.version):
         counts = "the policy requires the floor, so no proof counts" if floor else "proofs count, and evidence says so"
-        figure = f"{facts['lean']} from {facts['from']}: {why}"
+        figure = f"{facts['lean']} from {facts['from']}: {why}; {other}"
         return warning("lean", figure, f"known proofs of False; {counts}; `./install.sh --with lean=PLACE` for a newer")
     note = "each verdict says whether the kernel replayed the proof: `kernel_replayed` in its evidence"
-    return ok("lean", f"{facts['lean']} from {facts['from']}; {facts['libraries'] or 'no libraries'}", note)
+    return ok("lean", f"{facts['lean']} from {facts['from']}; {facts['libraries'] or 'no libraries'}; {other}", note)
 
 
 def programs(isolation: Iterable[DoctorCheck]) -> DoctorCheck:

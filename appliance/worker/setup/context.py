@@ -23,11 +23,12 @@ from appliance.learning.rank_processes import RankGroup, RankProcesses
 from appliance.ledger.ledger import Ledger
 from appliance.placement.settings import PlacementSettings
 from appliance.planning.hardware import find_machine
-from appliance.records.cycles import Checkpoint
+from appliance.records.cycles import Checkpoint, Event
 from appliance.records.rollouts import Purpose, RolloutEnd
 from appliance.records.training import RolloutFilter
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
+from appliance.system.clock import utc_now
 from common.errors import HintedError
 from policies.permissions import backend_for
 from policies.policy import Policy
@@ -127,6 +128,7 @@ class WorkContext:
             require_kernel_floor=policy.verifiers.require_kernel_floor,
         )
         self.checker.on_checked = lambda done, count: still(f"{done} of {count} answers checked in sandboxes")
+        self.checker.on_alarm = lambda text: ledger.put_event(Event(kind="warning", text=text, created=utc_now()))
 
     @cached_property
     def engine(self) -> EnginePool:

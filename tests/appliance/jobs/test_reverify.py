@@ -18,7 +18,7 @@ from appliance.jobs.bundle import write_bundle
 from appliance.jobs.layout import TranscriptEntry, canonical
 from appliance.jobs.reading import CheckedFile, FileState
 from appliance.jobs.report import BundleReport, NotChecked, page
-from appliance.jobs.reverify import disagreements, statement_faults
+from appliance.jobs.reverify import disagreements, same_tools, statement_faults
 from appliance.jobs.statement import statement_of
 from appliance.records.jobs import MEANING, JobFile, Validation
 from appliance.records.rollouts import Role
@@ -27,7 +27,7 @@ from policies.envelopes import sign_envelope
 from policies.statements import VALIDATION_TYPE, Page, SignedValidation
 from verifiers.checklists.spec import ChecklistSpec, SoftItem
 from verifiers.contract.statement import Assurance, StatementPart
-from verifiers.contract.verdict import Ground, Outcome, Verdict
+from verifiers.contract.verdict import Ground, Judgement, Outcome, Verdict
 from verifiers.lean.spec import LeanSpec
 from verifiers.registry.spec import Spec, SpecModel
 
@@ -229,6 +229,21 @@ def test_how_a_machine_came_to_a_proof_is_no_disagreement() -> None:
     )
     assert disagreements(spec, then, now) == []
     assert disagreements(spec, then, other) == ["the stored reason or evidence differs from the verifier's"]
+
+
+def test_a_proof_of_two_kernels_is_decided_again_by_two(tmp_path: Path) -> None:
+    spec = LeanSpec(statement="theorem target : 2 + 2 = 4 := sorry", kernels=2)
+    tools = {"lean": "4.35.0", "second_kernel": "nanoda_bin sha256:1"}
+    evidence = {"second_kernel": tools["second_kernel"], "second_verdict": "accepts"}
+    then = VERDICT.model_copy(update={"verifier": "lean", "evidence": evidence, "tools": tools})
+    none = Judgement(Ground.BROKEN, "none is installed", {}).verdict("lean", then.version, tools={"lean": "4.35.0"})
+    assert disagreements(spec, then, then) == []
+    assert disagreements(spec, then, none) == ["this machine could not decide it again: none is installed"]
+    lean4lean = {"second_kernel": "lean4lean sha256:2"}
+    other = then.model_copy(update={"evidence": evidence | lean4lean, "tools": tools | lean4lean})
+    assert (disagreements(spec, then, other), same_tools(then, other)) == ([], False)
+    hidden = then.model_copy(update={"evidence": evidence | {"second_verdict": "refuses"}})
+    assert disagreements(spec, hidden, then) == ["the stored reason or evidence differs from the verifier's"]
 
 
 def test_a_check_that_no_model_grades_has_no_grades_behind_which_a_score_could_hide(tmp_path: Path) -> None:

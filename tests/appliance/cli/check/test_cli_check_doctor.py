@@ -7,6 +7,7 @@ from pathlib import Path
 
 from appliance.cli.machine.doctor import lean, programs, verifiers
 from appliance.cli.machine.doctor_checks import CheckGrade, failed, ok
+from verifiers.lean.second import SecondKernel
 from verifiers.lean.toolchain import Toolchain
 
 
@@ -51,6 +52,11 @@ def test_a_lean_is_told_with_its_libraries(tmp_path: Path) -> None:
     assert (finding.grade, "4.35.0 from elan" in finding.figure) == (CheckGrade.OK, True)
     assert "Init, Mathlib" in finding.figure
     assert "kernel_replayed" in finding.advice
+    assert finding.figure.endswith("second kernel: none")
+    second = SecondKernel(tmp_path / "nanoda_bin", "sha256:12ab")
+    for version in ("4.35.0", "4.24.0"):
+        figure = lean(Toolchain(tmp_path, "elan", version), second).figure
+        assert figure.endswith("second kernel: nanoda_bin sha256:12ab")
 
 
 def test_a_lean_whose_kernel_has_known_holes_is_a_warning_that_names_them(tmp_path: Path) -> None:
