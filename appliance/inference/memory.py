@@ -9,6 +9,17 @@ SHORT = 1024
 """Maximum conversation tokens without blocks: each row then has slots for two such conversations."""
 WINDOW = 512
 """Slots per row beside the blocks, for longer conversations."""
+CHUNK = 512
+"""Maximum tokens of a row read per step with blocks."""
+READ_TOKENS = 2048
+"""Maximum tokens of a pass that reads prompts, including padding."""
+SCORE_LOGITS = 1 << 24
+"""Maximum logits per scoring pass: 64 MiB."""
+
+
+def kept_prompts(*, blocks: bool) -> int:
+    """Returns the maximum tokens of an engine's cached prompts."""
+    return READ_TOKENS if blocks else 4 * READ_TOKENS
 
 
 def memory_limit() -> int:
