@@ -94,7 +94,7 @@ class HostInputs:
         """Context in which work on a GPU's tensor runs beside the computation, after what was queued there before."""
         if not tensor.is_cuda:
             return nullcontext()
-        self._stream = self._stream or torch.cuda.Stream(tensor.device)
+        self._stream = self._stream or torch.cuda.Stream(tensor.device)  # type: ignore[no-untyped-call]
         self._stream.wait_stream(torch.cuda.current_stream(tensor.device))
         return torch.cuda.stream(self._stream)
 
