@@ -195,7 +195,7 @@ def test_an_engine_that_is_to_sleep_while_it_samples_is_refused_before_a_night()
 
 
 def test_an_engine_in_fp8_needs_a_rule_for_the_tokens_that_it_weighs_otherwise() -> None:
-    with pytest.raises(ConfigError, match="mismatch.rule is none") as caught:
+    with pytest.raises(ConfigError, match="rule is none") as caught:
         ConfiguredModel(ModelSettings(engine="vllm"), MEMORY, vllm=VllmSettings(fp8=True)).require(TOKENS)
     assert 'mismatch.rule to "mask"' in caught.value.hint
 
