@@ -221,9 +221,9 @@ def cache_bytes(shape: Shape, max_tokens: int, rows: int, size: int) -> int:
 
 
 def prompt_bytes(shape: Shape, max_tokens: int, size: int) -> int:
-    """Returns the bytes of the torch engine's cached prompts, and of a pass that reads some or that scores: three rows
-    of the multilayer perceptron and of the states, or logits twice."""
-    kept = kept_prompts(blocks=max_tokens > SHORT) * shape.layers * 2 * shape.key_value * size
+    """Returns the bytes of the torch engine's cached prompts, with the padding of one pass, and of a pass that reads
+    some or that scores: three rows of the multilayer perceptron and of the states, or logits twice."""
+    kept = (kept_prompts(blocks=max_tokens > SHORT) + READ_TOKENS) * shape.layers * 2 * shape.key_value * size
     return kept + max(READ_TOKENS * 3 * (shape.intermediate + shape.hidden) * size, 2 * SCORE_LOGITS * 4)
 
 
