@@ -1,4 +1,4 @@
-"""Memory limits, and the thresholds of the KV cache."""
+"""Memory limits, and the thresholds of the KV cache and of a learner's offloading."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ READ_TOKENS = 2048
 """Maximum tokens of a pass that reads prompts, including padding."""
 SCORE_LOGITS = 1 << 24
 """Maximum logits per scoring pass: 64 MiB."""
+
+IN_FLIGHT = 5
+"""Inputs of layers that a GPU has beside a learner's computation while they move to main memory."""
 
 
 def kept_prompts(*, blocks: bool) -> int:

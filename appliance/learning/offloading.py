@@ -13,8 +13,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from appliance.inference.memory import IN_FLIGHT
 from appliance.learning.errors import LearningError
-from appliance.learning.recipes.recipe import IN_FLIGHT
 
 
 class HostedMoments(torch.optim.Optimizer):

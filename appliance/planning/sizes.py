@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from appliance.inference.memory import READ_TOKENS, SCORE_LOGITS, SHORT, WINDOW, kept_prompts
+from appliance.inference.memory import IN_FLIGHT, READ_TOKENS, SCORE_LOGITS, SHORT, WINDOW, kept_prompts
 from appliance.inference.vllm.placement import CACHE_BYTES
-from appliance.learning.recipes.recipe import IN_FLIGHT, TrainingRecipe
+from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.planning.shapes import GIB, ONE, Gpu, Layout, Shape
 
 PROCESS = int(0.45 * GIB)

@@ -167,8 +167,6 @@ class BranchingRecipe(FiniteRecord):
         return Branching(each=self.continuations, in_all=1 << 62, where=self.where, first=first)
 
 
-IN_FLIGHT = 5
-"""Inputs of layers that a GPU has beside the computation while they move to main memory."""
 SFT_PASS_TOKENS = 1 << 13
 """Maximum tokens of a padded SFT pass, including padding; a longer demonstration gets its own pass."""
 
