@@ -114,6 +114,11 @@ def recipe_of(way: str, device: str) -> dict[str, Any]:
     return RECIPE | WAYS[way] | (HALF if device == "cuda" else {})
 
 
+def dtype_of(way: str) -> str:
+    """Number format of the engine beside a way of training: that of its layers."""
+    return "bfloat16" if "-half" in way else "auto"
+
+
 def learn(way: str, folder: Path, checkpoints: Path, *, resume: bool, device: str) -> dict[str, int]:
     """Opens the model and takes two steps, or goes on from the checkpoint; ends with a push and its proof. Returns the
     highest bytes of each phase."""
@@ -132,9 +137,10 @@ def learn(way: str, folder: Path, checkpoints: Path, *, resume: bool, device: st
     from appliance.learning.training.trainer import Trainer
     from appliance.learning.training.updates import open_for
     from appliance.records.training import Judged
+    from benchmarks.pretrained_parts import fill_prompts
 
     recipe = TrainingRecipe.model_validate(recipe_of(way, device))
-    placement = choose_placement(device)
+    placement = choose_placement(device, dtype_of(way))
     phases: dict[str, int] = {}
 
     def ends(phase: str) -> None:
@@ -160,8 +166,13 @@ def learn(way: str, folder: Path, checkpoints: Path, *, resume: bool, device: st
     push_model(engine, model, "w0")
     ends("pushing")
     vocabulary, rng = model.get_input_embeddings().weight.shape[0], Random(0)
+
+    def window(length: int) -> tuple[int, ...]:
+        return tuple(rng.randrange(600, vocabulary) for _ in range(length))
+
     for step, length in enumerate((2 * DRAWN, TOKENS)):
-        prompts = {task: tuple(rng.randrange(600, vocabulary) for _ in range(length - DRAWN)) for task in range(2)}
+        fill_prompts(engine, TOKENS, window)
+        prompts = {task: window(length - DRAWN) for task in range(2)}
         for number in range(8):
             engine.submit(GenerationRequest(number, prompts[number // 4], 5, length, 1.0, number))
         judged: list[Judged] = []
@@ -171,6 +182,8 @@ def learn(way: str, folder: Path, checkpoints: Path, *, resume: bool, device: st
                 guessed = (-math.log(vocabulary),) * (length - 1)
                 judged.append(drawn_rollout(step, turn.request, ids[:1], ids[1:], guessed))
                 engine.finish(turn.request)
+        if device == "cpu":  # as in a night; on a GPU the plan has the engine beside a step
+            engine.sleep()
         ends("sampling")
         trainer.train_step(step, judged, make_groups(judged, recipe, step))
         ends("training")
@@ -242,6 +255,7 @@ def measure_way(way: str, folder: Path, data: Path, imported: dict[str, Any], de
         for name, value in recipe_of(way, device).items()
     }
     settings |= {"ASSAY_RECIPE__AGENT__MAX_TOKENS": str(TOKENS), "ASSAY_RECIPE__AGENT__CONCURRENT": str(ROWS)}
+    settings["ASSAY_MODEL__DTYPE"] = dtype_of(way)
     plan = json.loads(assay("plan", imported["name"], "--data", str(data), "--json", **settings))["configured"]
     checkpoints, needed = folder / "checkpoints" / way, dict[str, int]()
     for process in ("learn", "resume"):

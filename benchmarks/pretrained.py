@@ -12,6 +12,8 @@ Each row runs in processes of its own and has a time limit; a row that fails doe
                              engine agree, resumed weights are those saved, memory is within 15 % of the plan
     vllm, vllm-lora          two pushes that vLLM proves, of whole weights and of an adapter; vLLM next to `generate`
     vllm-sleep               CUDA graphs, IPC and sleep beside a learner: only on a GPU
+    vllm-fp8                 adapters beside weights in 8 bits, and a larger KV cache in the same share: only on a GPU
+    full-offload             as full, with inputs of layers and moments in main memory: only on a GPU
     engine                   the torch engine next to `generate` (torch_engine.py)
     trl-full, trl-lora, trl-qlora    the learner next to TRL's GRPOTrainer on the same batch (trl_learner.py)
 
@@ -101,7 +103,9 @@ class Setting:
 
     def recipe(self, method: str) -> dict[str, Any]:
         half = {"precision": "bfloat16"} if self.device == "cuda" else {}
-        return RECIPE | half | {"method": method, "micro_batch_tokens": 2 * self.tokens}
+        name, _, offload = method.partition("-")
+        moved = {"gradient_checkpointing": True, "offload": "both"} if offload else {}
+        return RECIPE | half | moved | {"method": name, "micro_batch_tokens": 2 * self.tokens}
 
     def plan(self, method: str, engine: str = "torch", rows: int = 8, tokens: int = 0) -> dict[str, Any]:
         """Returns what `assay plan` computes for a way of training and `rows` conversations. Raises NotRunError if it
@@ -167,7 +171,7 @@ def train(setting: Setting, method: str) -> Seen:
     if (step["digest"], step["base"]) != (resumed["digest"], resumed["base"]):
         raise RowError(f"resumed with weights {resumed['digest'][:12]}, and {step['digest'][:12]} were saved")
     expected = {
-        "step": max(phases[name] for name in ("loading", "training", "pushing") if name in phases),
+        "step": max(phases[name] for name in ("loading", "sampling", "training", "pushing") if name in phases),
         # On a GPU the plan has no such phase: what fits a step has to be enough.
         "resume": max(phases.get("loading", 0), phases.get("resuming", phases["training"])),
     }
@@ -231,6 +235,15 @@ def vllm_asleep(setting: Setting) -> Seen:
     return Seen(text + f"{'the same' if found['same_scores'] else 'OTHER'} scores", found, found["same_scores"])
 
 
+def vllm_fp8(setting: Setting) -> Seen:
+    """Row of vLLM with weights in 8 bits, next to those in bfloat16."""
+    share = _share(setting)
+    plain, small = (setting.part("vllm_lora", share=share, fp8=fp8) for fp8 in (False, True))
+    text = f"KV cache of {small['cached']} tokens, {plain['cached']} beside bfloat16; {_proved(small)}, "
+    text += f"{small['tokens_a_second'] / plain['tokens_a_second']:.2f} times the tokens a second"
+    return Seen(text, {"bfloat16": plain, "fp8": small}, small["cached"] > plain["cached"])
+
+
 def _proved(found: Mapping[str, Any]) -> str:
     return f"proved: {found['digest'][:12]}, {found['difference']:.1e} nats from the trainer"
 
@@ -278,6 +291,14 @@ ROWS = (
     Row("engine", "torch engine: 3 times generate's rollouts and 1.25 times its tokens", 130, torch_rows),
     *ways("trl-", "{}: learner with 1.5 times the trained tokens a second of TRL", 75, beside_trl),
     Row("vllm-sleep", "vLLM: CUDA graphs, IPC and sleep at level 2, woken by a proved push", 90, vllm_asleep, True),
+    Row("vllm-fp8", "vLLM: proved pushes beside FP8 weights, which leave more for the KV cache", 120, vllm_fp8, True),
+    Row(
+        "full-offload",
+        "full: as row full, with inputs of layers and moments in main memory",
+        90,
+        lambda setting: train(setting, "full-offload"),
+        True,
+    ),
 )
 
 

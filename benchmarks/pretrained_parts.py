@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,6 +26,7 @@ from appliance.inference.device import choose_placement
 from appliance.inference.engine import Engine, GenerationRequest
 from appliance.inference.folder import open_model, read_model
 from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
+from appliance.inference.memory import READ_TOKENS, SHORT, kept_prompts
 from appliance.inference.torch.engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings, count_gpus
@@ -73,14 +74,27 @@ def learn(
     steps = []
     for step in range(2):
         pushed = proved(engine, model, f"step {step}")
+        fill_prompts(engine, tokens, lambda length: text.window(length, rng))
         prompts = [text.window(tokens - sampled, rng) for _ in range(ROWS)]
         judged = rollouts(engine, prompts, tokens, step)
+        if device == "cpu":  # as in a night; on a GPU the plan has the engine beside a step
+            engine.sleep()
         figures = trainer.train_step(step, judged, make_groups(judged, way, step))
         steps.append(pushed | {name: figures[name] for name in FIGURES})
         engine.sleep()
     found = proved(engine, model, "trained")
     trainer.save(kept)
     return {**found, "steps": steps, "peak": peak(device)}
+
+
+def fill_prompts(engine: Engine, tokens: int, window: Callable[[int], tuple[int, ...]]) -> None:
+    """Reads prompts for conversations of that many tokens until the engine drops some from its full cache, as in an
+    evaluation."""
+    for number in range((kept_prompts(blocks=tokens > SHORT) + READ_TOKENS) // (tokens - 2) + 1):
+        engine.submit(GenerationRequest(number, window(tokens - 2), -1, tokens, 1.0, number))
+    while engine.unfinished:
+        for turn in engine.step():
+            engine.finish(turn.request)
 
 
 def rollouts(engine: Engine, prompts: Sequence[tuple[int, ...]], tokens: int, step: int) -> list[Judged]:
@@ -141,11 +155,11 @@ def vllm_full(base: str, device: str, rows: int, context: int, repeats: int, sha
         engine.close()
 
 
-def vllm_lora(base: str, device: str, share: float | None) -> dict[str, Any]:
+def vllm_lora(base: str, device: str, share: float | None, *, fp8: bool = False) -> dict[str, Any]:
     """Pushes two adapters of the model to vLLM one after the other, and samples with the second."""
     model: Any = open_model(read_model(Path(base)))
     add_adapter(model, 16, 32.0, seed=0)
-    engine = _vllm(ROWS, 128, device, share)
+    engine = _vllm(ROWS, 128, device, share, fp8=fp8)
     try:
         _perturb(model, 1)
         first = proved(engine, model, "first")
@@ -155,7 +169,7 @@ def vllm_lora(base: str, device: str, share: float | None) -> dict[str, Any]:
         started = time.monotonic()
         tokens = torch_engine.plain_with_engine(engine, prompts, engine.supervisor.vocabulary - 1)
         rate = tokens / (time.monotonic() - started)
-        return {"first": first, **second, "tokens_a_second": rate, **_seen(engine)}
+        return {"first": first, **second, "tokens_a_second": rate, "cached": engine.capacity.tokens, **_seen(engine)}
     finally:
         engine.close()
 

@@ -128,3 +128,9 @@ def freed() -> None:
 def wait_for(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+
+
+def furthest(first: Trainer, second: Trainer) -> float:
+    """Returns the largest difference of a weight."""
+    pairs = zip(first.model.parameters(), second.model.parameters(), strict=True)
+    return max(float((one - other).detach().abs().max()) for one, other in pairs)

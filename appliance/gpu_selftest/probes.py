@@ -24,6 +24,7 @@ from appliance.gpu_selftest.probe_models import (
     ProbeSize,
     drawn_batch,
     freed,
+    furthest,
     learn_step,
     make_trainer,
     random_model,
@@ -288,8 +289,7 @@ def moments_of_8_bits(device: torch.device, size: ProbeSize) -> str:
         second.restore(Path(folder) / "step")
     learn_step(first, drawn_batch(size, first.step))
     learn_step(second, drawn_batch(size, second.step))
-    pairs = zip(first.model.parameters(), second.model.parameters(), strict=True)
-    worst = max(float((one - other).detach().abs().max()) for one, other in pairs)
+    worst = furthest(first, second)
     if not worst <= MOVED:
         raise ProbeFailedError(f"a learner resumed with 8-bit moments is {worst:.1e} off")
     full = make_trainer(device, size, TrainingRecipe.model_validate(PLAIN))
@@ -299,6 +299,21 @@ def moments_of_8_bits(device: torch.device, size: ProbeSize) -> str:
         f"a step with 8-bit moments ({small:.2f} MB, {large:.2f} in float32), and the next one from a "
         f"checkpoint, {worst:.0e} off"
     )
+
+
+def state_in_main_memory(device: torch.device, size: ProbeSize) -> str:
+    """G9: compares two steps with moments and inputs of layers in main memory with the same steps without."""
+    first, second = (
+        make_trainer(device, size, TrainingRecipe.model_validate({**PLAIN, "gradient_checkpointing": True, **moved}))
+        for moved in ({}, {"offload": "both"})
+    )
+    for _ in range(2):
+        for one in (first, second):
+            learn_step(one, drawn_batch(size, one.step))
+    worst = furthest(first, second)
+    if not worst <= MOVED:
+        raise ProbeFailedError(f"two steps with state in main memory are {worst:.1e} off")
+    return f"two steps with moments and inputs of layers in main memory, {worst:.0e} off"
 
 
 def moment_bytes(trainer: Trainer) -> int:

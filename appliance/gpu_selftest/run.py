@@ -54,7 +54,7 @@ GPU_ROWS = (
     GpuRow("G6", "tokens per second of a step on half a billion parameters, and share of the data sheet"),
     GpuRow("G7", "cost of preemptions under cache pressure, and none with our scheduler", needs_vllm=True),
     GpuRow("G8", "continuing rollouts during learner steps gains 1.3 times"),
-    GpuRow("G9", "adapters on vLLM's kernels, 8-bit moments, FSDP2 over NCCL"),
+    GpuRow("G9", "adapters on vLLM's kernels, 8-bit moments, offloaded state, FSDP2 over NCCL"),
     GpuRow("G10", "a step that runs out of memory is retried in halves, then refused with a reason"),
 )
 
@@ -167,6 +167,7 @@ def gpu_probes() -> Probes:
         "G9": lambda: probes.in_parts(
             lambda: probes.adapter_on_vllm(small, engine),
             lambda: probes.moments_of_8_bits(device, small),
+            lambda: probes.state_in_main_memory(device, small),
             lambda: sharded_learners(two, middling),
         ),
         "G10": lambda: probes.memory_ladder(device, models.MIDDLING),

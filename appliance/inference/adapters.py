@@ -186,4 +186,4 @@ def like(target: Tensor, source: Tensor) -> Tensor:
     from torch.distributed.tensor import DTensor, distribute_tensor
 
     assert isinstance(target, DTensor)
-    return distribute_tensor(source, target.device_mesh, target.placements, src_data_rank=None)
+    return distribute_tensor(source, target.device_mesh, target.placements, src_data_rank=None).to(target.device)

@@ -1,4 +1,4 @@
-"""Memory limits, and the thresholds of the KV cache."""
+"""Memory limits, and the thresholds of the KV cache and of a learner's offloading."""
 
 from __future__ import annotations
 
@@ -9,6 +9,20 @@ SHORT = 1024
 """Maximum conversation tokens without blocks: each row then has slots for two such conversations."""
 WINDOW = 512
 """Slots per row beside the blocks, for longer conversations."""
+CHUNK = 512
+"""Maximum tokens of a row read per step with blocks."""
+READ_TOKENS = 2048
+"""Maximum tokens of a pass that reads prompts, including padding."""
+SCORE_LOGITS = 1 << 24
+"""Maximum logits per scoring pass: 64 MiB."""
+
+IN_FLIGHT = 5
+"""Inputs of layers that a GPU has beside a learner's computation while they move to main memory."""
+
+
+def kept_prompts(*, blocks: bool) -> int:
+    """Returns the maximum tokens of an engine's cached prompts."""
+    return READ_TOKENS if blocks else 4 * READ_TOKENS
 
 
 def memory_limit() -> int:

@@ -27,6 +27,7 @@ from appliance.learning.checkpoints import STATE, TRAINING, WEIGHTS, in_float32,
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, read_verified
 from appliance.learning.muon import MOMENT, Muon
+from appliance.learning.offloading import HostedMoments
 from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.trained_weights import TensorFile, weights_of
 from appliance.records.record import Record
@@ -189,10 +190,10 @@ def _load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, training
     for name, parameter in model.named_parameters():
         slots = {key.partition("/")[0]: value for key, value in training.items() if key.partition("/")[2] == name}
         if slots:
-            # Moments lie where their parameter lies; AdamW's own step count stays on the CPU, others' is a number.
-            plain = isinstance(optimizer, torch.optim.AdamW)
+            # Moments lie at their parameter or in main memory; AdamW's step count is on the CPU, others' is a number.
+            plain, rests = isinstance(optimizer, torch.optim.AdamW), isinstance(optimizer, HostedMoments)
             optimizer.state[parameter] = {
-                slot: (value if plain else int(value)) if slot == "step" else like(parameter, value)
+                slot: (value if plain else int(value)) if slot == "step" else value if rests else like(parameter, value)
                 for slot, value in slots.items()
             }
 

@@ -64,7 +64,9 @@ def engine_share(settings: Settings, shape: Shape, machine: Hardware, ways: Sequ
     if model.engine != "vllm" or vllm.memory_share is not None or not here or not learns:
         return None
     taken = len(sampled_on("vllm", vllm, os.environ.get(VISIBLE), here=True))
-    layout = Layout(model.learners, model.engines, vllm.tensor_parallel, taken, Vllm(sleep=vllm.sleep))
+    layout = Layout(
+        model.learners, model.engines, vllm.tensor_parallel, taken, Vllm(sleep=vllm.sleep, fp8=vllm.fp8), model.dtype
+    )
     if layout.apart(len(machine.gpus)):
         return None
     gpu, room, least = _room(layout, shape, machine, ways)

@@ -115,13 +115,13 @@ def gpu_layout(
     there = None
     if model.engine == "vllm" and engines_here:
         share = VLLM_SHARE if vllm.memory_share is None and placement.learners != "here" else vllm.memory_share
-        there = Vllm(share, vllm.sleep, vllm.transfer == "file")
+        there = Vllm(share, vllm.sleep, vllm.transfer == "file", fp8=vllm.fp8)
     if not gpus:
-        return Layout(engines=model.engines if engines_here else 1, vllm=there)
+        return Layout(engines=model.engines if engines_here else 1, vllm=there, dtype=model.dtype)
     if there is not None:
         vllm.require_gpus(gpus, visible)
     taken = sampled_on(model.engine, vllm, visible, here=engines_here)
     if placement.learners == "here":
         learner_devices(model.device, model.learners, gpus, taken)
     together = vllm.tensor_parallel if model.engine == "vllm" else 1
-    return Layout(model.learners, model.engines, together, len(taken), there)
+    return Layout(model.learners, model.engines, together, len(taken), there, model.dtype)

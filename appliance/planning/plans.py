@@ -22,7 +22,9 @@ from appliance.planning.sizes import (
     half_copies,
     held_by_engines,
     learner_parts,
+    moment_bytes,
     offered_bytes,
+    offloaded_bytes,
     pushed_copy_bytes,
     read_bytes,
     restored_bytes,
@@ -48,7 +50,7 @@ def left_for_engines(
 
 def least_of_engine(shape: Shape, gpu: Gpu, max_tokens: int, layout: Layout) -> int:
     """Returns an engine's minimum bytes: one conversation, and at least a hundredth of the GPU."""
-    needed = int(engine_bytes(shape, max_tokens, 1, gpu=True) * SLACK) // layout.tensor_parallel
+    needed = int(engine_bytes(shape, max_tokens, 1, gpu=True, layout=layout) * SLACK) // layout.tensor_parallel
     return max(needed, -(-gpu.total // 100))
 
 
@@ -59,8 +61,8 @@ def share_of(gpu: Gpu, room: int, needed: int) -> float:
 
 CORE_FLOPS = 25e9
 """Float32 operations per second of a CPU core, for matrix products of this size."""
-CPU_BANDWIDTH = 12e9
-"""Bytes per second at which a CPU reads weights."""
+CPU_BANDWIDTH = HOST_BANDWIDTH = 12e9
+"""Bytes per second at which a CPU reads weights, and at which a GPU and main memory exchange numbers."""
 BFLOAT16 = {True: 2.5, False: 1 / 12}
 """Speed of a CPU in bfloat16 as a multiple of that in float32, by whether it multiplies bfloat16 itself. Measured."""
 GPU_SHARE = (0.3, 0.5)
@@ -145,7 +147,7 @@ def plan(
     batch, `extra_tokens` are sampled outside training (evaluation, validation), `teacher` scores in an engine of its
     own. GPU figures are those of the fullest GPU."""
     gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # then it fits on any GPU
-    layout = layout if gpu else Layout(engines=layout.engines, vllm=layout.vllm)
+    layout = layout if gpu else Layout(engines=layout.engines, vllm=layout.vllm, dtype=layout.dtype)
     if layout.vllm:
         share = VLLM_SHARE if layout.vllm.given is None else layout.vllm.given
         if layout.vllm.given is None and gpu and not layout.apart(len(machine.gpus)):
@@ -158,23 +160,26 @@ def plan(
     asleep = gpu is not None and not alone and vllm is not None and vllm.sleep > 0
     whole = learner_parts(shape, recipe, max_tokens, gpu=gpu is not None)
     offers = offered_bytes(shape, recipe, layout, teacher)
+    resting = engine_weight_bytes(shape, gpu=False, layout=layout) * layout.engines
+    beside_step = resting if gpu is None and vllm is None and not recipe.max_staleness else engine
     parts = {
         "process": PROCESS if gpu is None else GPU_CONTEXT,
         **split_parts(shape, recipe, whole, layout.learners),
-        "engine": 0 if alone else layout.together * GPU_CONTEXT if asleep else engine,
+        "engine": 0 if alone else layout.together * GPU_CONTEXT if asleep else beside_step,
         **({} if alone or teacher is None else {"teacher": scoring}),
         **({"offered": offers} if gpu is None and offers else {}),
     }
     limits: dict[str, tuple[int, int]] = {}
     handed = offers + bytes_again(shape, recipe, layout) if vllm and vllm.files else 0
     if gpu is None:
-        phases, beside = phases_of_processor(shape, recipe, parts, layout), {}
+        phases, beside = phases_of_processor(shape, recipe, parts, layout, engine), {}
     else:
         opened = whole["weights"] - half_copies(shape, recipe) if layout.learners > 1 else 0
         resting = parts["weights"] - half_copies(shape, recipe) + parts["moments"]
         held = engine + scoring
         phases = phases_of_gpu(parts, held, opened, resting, alone=alone, asleep=asleep, exact=vllm is not None)
-        beside = phases_beside(shape, recipe, whole, layout, offers)
+        offloaded = offloaded_bytes(shape, recipe, max_tokens, layout.learners)
+        beside = phases_beside(shape, recipe, whole, layout, offers, offloaded)
         # Learner processes on a GPU always transfer weights through /dev/shm.
         given = max(shape.file_bytes, trained_parameters(shape, recipe) * 4)
         handed = max(handed, (offers if handed else 0) + given)
@@ -182,7 +187,7 @@ def plan(
             limits["weights in /dev/shm"] = given, machine.shared
         if vllm:
             limits["vllm.memory_share"] = engine + scoring if alone else engine, gpu.free
-            own = engine_bytes(shape, max_tokens, rows, gpu=True) // layout.tensor_parallel
+            own = engine_bytes(shape, max_tokens, rows, gpu=True, layout=layout) // layout.tensor_parallel
             limits["sampling in vllm.memory_share"] = own, engine // layout.together
     return Plan(
         recipe=recipe,
@@ -219,13 +224,14 @@ def evaluated_items(recipe: Recipe, anchors: Mapping[str, str], champion: str | 
 def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layout = ONE) -> dict[str, tuple[int, int]]:
     """Returns the minimum bytes that training needs, with the shortest conversations and passes, and those available,
     by place. If these do not fit, no plan does. Counts the largest GPU as empty, since its current load may end."""
-    whole = learner_parts(shape, recipe, 1)
+    whole = learner_parts(shape, recipe, 1, gpu=bool(machine.gpus))
     own = split_parts(shape, recipe, whole, layout.learners if machine.gpus else 1)
     step = sum(own.get(name, 0) for name in ("weights", "gradients", "moments", "gathered"))
     if not machine.gpus:
         return {"memory": (step, machine.memory)}
     gpu, vllm = max(machine.gpus, key=lambda one: one.total), layout.vllm
-    sampling = engine_weight_bytes(shape, gpu=True) // layout.tensor_parallel if layout.engine_gpus else 0
+    engine = engine_weight_bytes(shape, gpu=True, layout=layout) // layout.tensor_parallel
+    sampling = engine if layout.engine_gpus else 0
     alone = layout.apart(len(machine.gpus))
     if vllm and vllm.given is None and not alone:
         share = sampling
@@ -257,26 +263,30 @@ def _hours(
     learning = each * shape.parameters * trained / flops / layout.learners
     if gpu is None and recipe.precision == "bfloat16":
         learning /= BFLOAT16[machine.bfloat16]
-    read = shape.parameters * (2 if gpu else 4) / bandwidth / max(1, rows)
+    if gpu and recipe.offloads("moments"):
+        learning += 2 * moment_bytes(shape, recipe) * recipe.steps * recipe.minibatches / HOST_BANDWIDTH
+    read = shape.parameters * layout.number_bytes(gpu=gpu is not None) / bandwidth / max(1, rows)
     sampling = sampled * max(read, 2 * shape.parameters / flops)
     return (learning + sampling / layout.tensor_parallel * layout.together / layout.engines) / 3600
 
 
 def phases_of_processor(
-    shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout
+    shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout, engine: int
 ) -> dict[str, int]:
     """Returns the peak bytes of each phase of a cycle on a CPU, where one process has everything but vLLM. Loading has
     the files beside the weights; resuming has file and tensors of moments, then of weights; publishing an adapter has
     the base's files and a float32 model beside the engine's copy. A built-in engine has old and new weights during a
-    push; vLLM does not, but its old offer stays. Gradients, and copies in half precision, exist during a step only."""
+    push; vLLM does not, but its old offer stays. While sampling, engines take `engine` bytes; torch's keep only weights
+    in a step that nothing is sampled in. Gradients, and copies in half precision, exist during a step only."""
     files, weights = shape.file_bytes, parts["weights"] - half_copies(shape, recipe)
     held = parts["process"] + weights
     engines = parts["engine"] + parts.get("teacher", 0) + parts.get("offered", 0)
-    new = bytes_again(shape, recipe, layout) if layout.vllm else engine_weight_bytes(shape, gpu=False)
+    new = bytes_again(shape, recipe, layout) if layout.vllm else engine_weight_bytes(shape, gpu=False, layout=layout)
     found = {
         "loading": parts["process"] + max(weights, read_bytes(shape, recipe)) + 2 * files,
+        "sampling": held + parts["moments"] + engine + parts.get("teacher", 0) + parts.get("offered", 0),
         "training": sum(parts.values()),
-        "resuming": held + restored_bytes(shape, recipe, parts) + engines,
+        "resuming": held + restored_bytes(shape, recipe) + engines,
         "pushing": held + parts["moments"] + engines + new + pushed_copy_bytes(shape, recipe),
     }
     if recipe.adapts:
@@ -312,28 +322,31 @@ def phases_of_gpu(
 
 
 def phases_beside(
-    shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout, offers: int
+    shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout, offers: int, offloaded: int
 ) -> dict[str, int]:
     """Returns the peak bytes of main memory in each phase of a cycle that trains on a GPU.
 
     The worker has the model and its files, and each learner process reads both before they go to the GPU; so does one
     that resumes from a checkpoint. Trained weights return after each step as a file in memory, its content and its
     tensors, and are then pushed. The worker merges an adapter into a float32 model. Added are vLLM's processes, their
-    offered weights, and the weights of sleeping engines.
+    offered weights, the weights of sleeping engines, and from the first step `offloaded` bytes of learners' state.
     """
     files, learners = shape.file_bytes, layout.learners
     worker = PROCESS + parts["weights"] + files
     if layout.vllm:
-        kept = engine_weight_bytes(shape, gpu=True) if layout.vllm.sleep == 1 else 0
+        kept = engine_weight_bytes(shape, gpu=True, layout=layout) if layout.vllm.sleep == 1 else 0
         worker += offers + layout.engines * (PROCESS + kept)
     back = 3 * trained_parameters(shape, recipe) * 4
     found = {
         "loading": worker + files + learners * (PROCESS + max(parts["weights"], read_bytes(shape, recipe)) + files),
-        "resuming": worker + learners * (PROCESS + restored_bytes(shape, recipe, parts)),
+        "resuming": worker
+        + learners * (PROCESS + restored_bytes(shape, recipe))
+        + (offloaded if learners > 1 else 0),  # one has its moments from the checkpoint
         "pushing": worker
         + learners * PROCESS
+        + offloaded
         + max(back, bytes_again(shape, recipe, layout) + pushed_copy_bytes(shape, recipe)),
     }
     if recipe.adapts:
-        found["publishing"] = worker + learners * PROCESS + files + shape.parameters * 4
+        found["publishing"] = worker + learners * PROCESS + offloaded + files + shape.parameters * 4
     return {name: int(value * SLACK) for name, value in found.items()}

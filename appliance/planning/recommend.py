@@ -72,6 +72,8 @@ def recommend(
     has the configured settings beside, and `items` is the number of evaluated conversations."""
     device = "gpu" if machine.gpus else "cpu"
     room = advised(machine)
+    if device == "cpu" and machine.bfloat16:
+        layout = replace(layout, dtype="bfloat16")
     lengths = [tokens for tokens in CONTEXTS[device] if not shape.positions or tokens <= shape.positions]
     lengths = lengths or [shape.positions]
 
@@ -80,11 +82,12 @@ def recommend(
         return next((one.max_tokens for one in plans if one.fits), 0)
 
     context, way = 0, recipe
-    for rows in FEWEST_ROWS:
-        best: dict[str, tuple[int, TrainingRecipe]] = {}
-        # Recomputing activations costs a third more time: only where conversations become longer.
+    for rows, moves in ((rows, moves) for rows in FEWEST_ROWS for moves in (False, True)):
+        best: dict[str, tuple[int, TrainingRecipe]] = dict.fromkeys(RATES, (0, recipe))
+        # Recomputing activations costs a third more time: only where conversations become longer. Moving state to main
+        # memory costs more: only where nothing else fits.
         for tried in sorted(ways(recipe, machine), key=lambda way: way.gradient_checkpointing):
-            if (tokens := longest(tried, rows)) > best.get(tried.method, (-1, tried))[0]:
+            if (tried.offload != "nothing") is moves and (tokens := longest(tried, rows)) > best[tried.method][0]:
                 best[tried.method] = tokens, tried
         context, way = best["full"]
         for method, enough in (("lora", ENOUGH[device]), ("qlora", ENOUGH[device] // 4)):
@@ -110,7 +113,7 @@ def recommend(
 
     none, one = planned(0).hours, planned(1).hours
     steps = max(STEPS[0], min(STEPS[1], int((NIGHT_HOURS - none) / (one - none)) if one > none else STEPS[1]))
-    keys = ("method", "precision", "gradient_checkpointing", "packing", "micro_batch_tokens", *changes)
+    keys = ("method", "precision", "gradient_checkpointing", "offload", "packing", "micro_batch_tokens", *changes)
     values: dict[str, Any] = {f"recipe.training.{key}": getattr(way, key) for key in keys}
     values["recipe.training.steps"] = steps
     if device == "cpu" and way.precision == "bfloat16":

@@ -17,12 +17,16 @@ MOST_PASS, MOST_ROWS = 1 << 17, 1 << 12
 
 def ways(recipe: TrainingRecipe, machine: Hardware) -> Iterator[TrainingRecipe]:
     """Yields ways of training worth comparing, from the most capable to the smallest; in bfloat16 where the machine
-    computes in it, else in float32."""
+    computes in it, else in float32. With GPUs some keep state in main memory."""
     for method in ("full", "lora", "qlora"):
         for precision in ("bfloat16",) if machine.gpus or machine.bfloat16 else ("float32",):
+            changed = {"method": method, "precision": precision, "packing": True}
             for again in (False, True):
-                changed = {"method": method, "precision": precision, "gradient_checkpointing": again, "packing": True}
-                yield recipe.model_copy(update=changed)
+                yield recipe.model_copy(update={**changed, "gradient_checkpointing": again, "offload": "nothing"})
+            if machine.gpus:  # an adapter's moments are small
+                small = method != "full" or recipe.optimizer == "muon"
+                for offload in ("activations",) if small else ("activations", "both"):
+                    yield recipe.model_copy(update={**changed, "gradient_checkpointing": True, "offload": offload})
 
 
 def fewest_learners(

@@ -67,6 +67,8 @@ class Vllm:
     """True if weights arrive through files in /dev/shm."""
     memory_share: float = VLLM_SHARE
     """Share that it takes, set by a plan."""
+    fp8: bool = False
+    """True if it computes linear layers in 8 bits."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,12 @@ class Layout:
     """GPUs reserved for engines if enough exist; 0 if engines are on other hosts."""
     vllm: Vllm | None = None
     """Settings if engines are vLLM's."""
+    dtype: str = "auto"
+    """Number format of engines, as in `[model]`."""
+
+    def number_bytes(self, *, gpu: bool) -> int:
+        """Returns the bytes of a number in an engine's layers and KV cache."""
+        return 2 if self.dtype == "bfloat16" or (self.dtype == "auto" and gpu) else 4
 
     @property
     def together(self) -> int:

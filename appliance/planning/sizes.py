@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from appliance.inference.memory import SHORT, WINDOW
+from appliance.inference.memory import IN_FLIGHT, READ_TOKENS, SCORE_LOGITS, SHORT, WINDOW, kept_prompts
 from appliance.inference.vllm.placement import CACHE_BYTES
 from appliance.learning.recipes.recipe import TrainingRecipe
-from appliance.planning.shapes import GIB, Gpu, Layout, Shape
+from appliance.planning.shapes import GIB, ONE, Gpu, Layout, Shape
 
 PROCESS = int(0.45 * GIB)
 """Worker with torch, transformers, peft and a tokenizer, before a model is opened."""
@@ -53,16 +53,16 @@ def packed_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
 def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int, *, gpu: bool = False) -> dict[str, int]:
     """Returns a learner's bytes during a step, by part: weights, gradients and moments in float32 (frozen weights in
     the recipe's precision or 4 bits), activations of the largest pass, the log-prob head, and what the optimizer's own
-    step takes beyond these two, which are gone by then."""
+    step takes beyond these two, which are gone by then. Parts beside a GPU are in `offloaded_bytes`."""
     trained, copies = trained_parameters(shape, recipe), half_copies(shape, recipe)
     tokens = pass_tokens(recipe, max_tokens)
-    activations = activation_bytes(shape, recipe, tokens) + unpacked_bytes(shape, recipe)
+    activations = activation_bytes(shape, recipe, tokens, gpu=gpu) + unpacked_bytes(shape, recipe)
     head = head_bytes(shape, recipe, tokens)
     update = update_bytes(shape, recipe, whole=gpu)
     return {
         "weights": held_bytes(shape, recipe) + (trained * 4 if recipe.adapts else 0) + copies,
         "gradients": trained * 4,
-        "moments": moment_bytes(shape, recipe),
+        "moments": 0 if gpu and recipe.offloads("moments") else moment_bytes(shape, recipe),
         "activations": activations,
         "head": head,
         "update": max(0, update - copies - activations - head),
@@ -81,8 +81,8 @@ def moment_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
 
 def update_bytes(shape: Shape, recipe: TrainingRecipe, *, whole: bool) -> int:
     """Returns the bytes of an optimizer step's temporary tensors: with AdamW a number per weight if `whole`, as torch
-    does on one GPU, else two per weight of one tensor at a time; with Muon three per weight of all matrices of one
-    shape."""
+    does on one GPU, else two per weight of one tensor at a time, and its moments if they rest beside the GPU; with Muon
+    three per weight of all matrices of one shape."""
     table = 0 if recipe.adapts else shape.vocabulary * shape.hidden
     matrices: Counter[tuple[int, ...]] = Counter()
     for one in shape.linear:
@@ -90,10 +90,10 @@ def update_bytes(shape: Shape, recipe: TrainingRecipe, *, whole: bool) -> int:
             matrices[tuple(sorted(size))] += size[0] * size[1]
     if recipe.optimizer == "muon":
         return 4 * max(3 * max(matrices.values(), default=0), (1 if whole else 2) * table)
+    largest, rests = max(table, *(size[0] * size[1] for size in matrices), 0), whole and recipe.offloads("moments")
     if recipe.optimizer == "adamw_8bit":
-        return 0
-    largest = max(table, *(size[0] * size[1] for size in matrices), 0)
-    return 4 * (trained_parameters(shape, recipe) if whole else 2 * largest)
+        return 2 * largest if rests else 0
+    return 4 * (4 * largest if rests else trained_parameters(shape, recipe) if whole else 2 * largest)
 
 
 def head_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
@@ -111,7 +111,8 @@ def head_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
 def split_parts(shape: Shape, recipe: TrainingRecipe, whole: Mapping[str, int], learners: int) -> dict[str, int]:
     """Returns the bytes of one of several learners, by part: its shards, and `gathered`, what is whole during
     computation. That is embedding and head through a pass, two blocks (the next one is prefetched), and gradients of
-    one block and the embedding until reduced. Autocast's copies and weights in 4 bits are whole too."""
+    one block and the embedding until reduced. Autocast's copies and weights in 4 bits are whole too. Shards may rest in
+    main memory."""
     if learners == 1:
         return dict(whole)
     copies = half_copies(shape, recipe) + packed_bytes(shape, recipe)
@@ -119,12 +120,13 @@ def split_parts(shape: Shape, recipe: TrainingRecipe, whole: Mapping[str, int], 
     around = table * (1 if shape.tied else 2)
     block = max(0, shape.parameters - packed_parameters(shape, recipe) - around) // max(1, shape.layers)
     lora = recipe.adapts
-    update = update_bytes(shape, recipe, whole=False) // learners
+    rests = recipe.offloads("moments")
+    update = 0 if rests else update_bytes(shape, recipe, whole=False) // learners
     gathered = (around + 2 * block) * (2 if lora and recipe.precision == "bfloat16" else 4)
     return {
         **whole,
-        "weights": -(-(whole["weights"] - copies) // learners) + copies,
-        "gradients": -(-whole["gradients"] // learners),
+        "weights": (0 if rests else -(-(whole["weights"] - copies) // learners)) + copies,
+        "gradients": 0 if rests else -(-whole["gradients"] // learners),
         "moments": -(-whole["moments"] // learners),
         "gathered": gathered + (0 if lora else (table + block) * 4),
         "update": max(0, update - copies - whole["activations"] - whole["head"]),
@@ -157,14 +159,14 @@ def pass_tokens(recipe: TrainingRecipe, max_tokens: int) -> int:
     return max(recipe.micro_batch_tokens, max_tokens) if recipe.packing else recipe.micro_batch * max_tokens
 
 
-def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
+def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int, *, gpu: bool = False) -> int:
     """Returns the bytes of activations that a forward pass keeps for the gradient.
 
     Per token, a layer keeps queries, keys, values and the attention output twice (3 attention, 2 key/value), four rows
     of the multilayer perceptron, both norms' inputs and outputs (4 hidden; 2 more where norms are trained), and a row
     per adapter. Beside bfloat16 layers a norm's own tensors are float32, and each of the five products that follow one
     keeps its input. With checkpointing each layer keeps its input, and one of them all the rest, unless the bfloat16
-    copies at the end of the forward pass are larger.
+    copies at the end of the forward pass are larger. Inputs that move beside a GPU are there while they are copied.
     """
     half, size = recipe.precision == "bfloat16", 2 if recipe.precision == "bfloat16" else 4
     width = 3 * shape.attention + 2 * shape.key_value + 4 * shape.intermediate
@@ -173,36 +175,76 @@ def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
     layer = tokens * ((width + rows) * size + norms * shape.hidden)
     passing = tokens * 2 * shape.intermediate * (4 if recipe.adapts else size)
     if recipe.gradient_checkpointing:
-        inputs = shape.layers * tokens * shape.hidden * (size if recipe.adapts else 4)
+        moves = gpu and recipe.offloads("activations")
+        inputs = (min(shape.layers, IN_FLIGHT + 2) if moves else shape.layers) * input_bytes(shape, recipe, tokens)
         copies = 2 * computed_parameters(shape, recipe) if half else 0
         return int(inputs + max(copies, layer + passing + copies / max(1, shape.layers)))
     return int(shape.layers * layer + passing)
 
 
-def engine_bytes(shape: Shape, max_tokens: int, rows: int, *, gpu: bool) -> int:
-    """Returns the bytes of a sampling engine beside the learner: its copy of the weights, and its KV cache. On a CPU
-    all is float32, and a row has slots for two conversations; on a GPU it is bfloat16, and long ones use blocks beside
-    a window."""
-    slots = max_tokens + WINDOW if gpu and max_tokens > SHORT else 2 * max_tokens
-    cache = rows * slots * shape.layers * 2 * shape.key_value * (2 if gpu else 4)
-    return engine_weight_bytes(shape, gpu=gpu) + cache
+def input_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
+    """Returns the bytes of a layer's input."""
+    return tokens * shape.hidden * (2 if recipe.adapts and recipe.precision == "bfloat16" else 4)
 
 
-def engine_weight_bytes(shape: Shape, *, gpu: bool) -> int:
-    """Returns the bytes of a sampling engine's weights; the head is always float32, not shared with the embedding."""
-    size, head = 2 if gpu else 4, shape.vocabulary * shape.hidden
-    return shape.parameters * size + head * (4 if shape.tied else 4 - size)
+def offloaded_bytes(shape: Shape, recipe: TrainingRecipe, max_tokens: int, learners: int) -> int:
+    """Returns the bytes of all learners' state in main memory beside their GPUs. Pinned memory, which inputs of layers
+    and the shards of several learners take, comes in powers of two."""
+
+    def pinned(size: int) -> int:
+        return 1 << max(0, size - 1).bit_length()
+
+    found = moment_bytes(shape, recipe) if recipe.offloads("moments") else 0
+    if found and learners > 1:
+        frozen = held_bytes(shape, recipe) - packed_bytes(shape, recipe) if recipe.adapts else 0
+        found += 2 * (frozen + 2 * 4 * trained_parameters(shape, recipe))
+    if recipe.offloads("activations"):
+        each = input_bytes(shape, recipe, pass_tokens(recipe, max_tokens))
+        found += learners * shape.layers * pinned(each)
+    return found
+
+
+def engine_bytes(shape: Shape, max_tokens: int, rows: int, *, gpu: bool, layout: Layout = ONE) -> int:
+    """Returns the bytes of a sampling engine beside the learner: its copy of the weights, its KV cache, and in torch
+    its cached prompts and what reading them or scoring takes."""
+    found = engine_weight_bytes(shape, gpu=gpu, layout=layout) + cache_bytes(
+        shape, max_tokens, rows, layout.number_bytes(gpu=gpu)
+    )
+    return found if layout.vllm else found + prompt_bytes(shape, max_tokens, layout.number_bytes(gpu=gpu))
+
+
+def cache_bytes(shape: Shape, max_tokens: int, rows: int, size: int) -> int:
+    """Returns the bytes of the KV cache with numbers of `size` bytes: a row has slots for two conversations, and long
+    ones use blocks beside a window."""
+    slots = max_tokens + WINDOW if max_tokens > SHORT else 2 * max_tokens
+    return rows * slots * shape.layers * 2 * shape.key_value * size
+
+
+def prompt_bytes(shape: Shape, max_tokens: int, size: int) -> int:
+    """Returns the bytes of the torch engine's cached prompts, with the padding of one pass, and of a pass that reads
+    some or that scores: three rows of the multilayer perceptron and of the states, or logits twice."""
+    kept = (kept_prompts(blocks=max_tokens > SHORT) + READ_TOKENS) * shape.layers * 2 * shape.key_value * size
+    return kept + max(READ_TOKENS * 3 * (shape.intermediate + shape.hidden) * size, 2 * SCORE_LOGITS * 4)
+
+
+def engine_weight_bytes(shape: Shape, *, gpu: bool, layout: Layout = ONE) -> int:
+    """Returns the bytes of a sampling engine's weights; the head is always float32, not shared with the embedding.
+    FP8 takes a byte for each weight of a linear layer."""
+    size, head = layout.number_bytes(gpu=gpu), shape.vocabulary * shape.hidden
+    small = sum(outputs * inputs for outputs, inputs in shape.linear) if layout.vllm and layout.vllm.fp8 else 0
+    return shape.parameters * size + head * (4 if shape.tied else 4 - size) - small * (size - 1)
 
 
 def held_by_engines(shape: Shape, max_tokens: int, rows: int, gpu: Gpu | None, layout: Layout, count: int) -> int:
     """Returns the bytes of `count` sampling engines, on one GPU if there is any."""
     if layout.vllm is None:
-        return engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * count // layout.tensor_parallel
+        each = engine_bytes(shape, max_tokens, rows, gpu=gpu is not None, layout=layout)
+        return each * count // layout.tensor_parallel
     if gpu is not None:
         return count * int(layout.vllm.memory_share * gpu.total)
     conversation = (max_tokens + 128) * shape.layers * 2 * shape.key_value * 4
     cache = max(2 * conversation, min((rows + 1) * conversation, CACHE_BYTES))
-    return count * (PROCESS + engine_weight_bytes(shape, gpu=False) + cache)
+    return count * (PROCESS + engine_weight_bytes(shape, gpu=False, layout=layout) + cache)
 
 
 def held_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
@@ -239,6 +281,7 @@ def pushed_copy_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
     return held_bytes(shape, recipe) + adapter if recipe.max_staleness else 0
 
 
-def restored_bytes(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> int:
+def restored_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
     """Returns the bytes of a checkpoint being restored: first the moments' file and tensors, then the weights'."""
-    return parts["moments"] + max(parts["moments"], 2 * trained_parameters(shape, recipe) * 4)
+    moments = moment_bytes(shape, recipe)
+    return moments + max(moments, 2 * trained_parameters(shape, recipe) * 4)

@@ -134,6 +134,12 @@ class ConfiguredModel:
                     "vllm.sleep conflicts with recipe.training.max_staleness: rollouts run while the learner works",
                     hint="set vllm.sleep or recipe.training.max_staleness to 0",
                 )
+            if self._vllm.fp8 and self._training.mismatch.rule == "none":
+                raise ConfigError(
+                    "vllm.fp8 samples from other probabilities than the learner's, but recipe.training.mismatch.rule "
+                    "is none",
+                    hint='set recipe.training.mismatch.rule to "mask", or vllm.fp8 to false',
+                )
             try:
                 if here:
                     self._vllm.require(require_environment())
@@ -253,6 +259,8 @@ def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe,
         ways.append("set recipe.training.method to lora")
     if training.method == "lora" and place == "gpu":
         ways.append("set recipe.training.method to qlora")
+    if training.method == "full" and place == "gpu" and not training.offloads("moments"):
+        ways.append("set recipe.training.offload to moments")
     if place == "gpu" and layout.learners < len(machine.gpus):
         ways.append(f"set model.learners higher, up to the {len(machine.gpus)} GPUs")
     if place == "gpu" and shared:

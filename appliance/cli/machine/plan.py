@@ -58,6 +58,8 @@ class ConfiguredPlan(FrozenModel):
     """GPUs that learners leave to engines if there are enough others."""
     vllm: Vllm | None
     """Settings of vLLM if it samples."""
+    dtype: str
+    """Number format of the engines, as in `[model]`."""
     fewest_learners: int
     """Smallest number of learners with which the plan fits; 0 if none does."""
 
@@ -66,10 +68,14 @@ class PlannedWay(FrozenModel):
     method: str
     precision: str
     gradient_checkpointing: bool
+    offload: str
+    """State of the learner in main memory: nothing, activations, moments or both."""
     fits: bool
     fewest_learners: int
     """Smallest number of learners with which a pass of one conversation fits; 0 if none does."""
     needed: int
+    host: int
+    """Main memory needed beside a GPU, in bytes; 0 on a CPU."""
     phase: str
     pass_tokens: int
     micro_batch_tokens: int
@@ -208,6 +214,8 @@ def _report(settings: Settings, shape: Shape, machine: Hardware, items: int = 0)
                 method=way.method,
                 precision=way.precision,
                 gradient_checkpointing=way.gradient_checkpointing,
+                offload=way.offload,
+                host=max(found.beside.values(), default=0),
                 fits=found.fits,
                 needed=needed,
                 phase=phase,
@@ -246,7 +254,7 @@ def _share(machine: Hardware, one: Plan, none: str) -> str:
 
 
 def _percent(vllm: Vllm) -> str:
-    return f"{100 * vllm.memory_share:.0f} %"
+    return f"{100 * vllm.memory_share:.0f} %{' with weights in FP8' if vllm.fp8 else ''}"
 
 
 def _show(name: str, shape: Shape, machine: Hardware, report: _Report, measured: MeasuredNight | None) -> None:
@@ -264,13 +272,15 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report, measured:
         ]
     )
     show_line("")
+    beside = ("memory",) if machine.gpus else ()
     show_table(
-        ("way", "fits", "needs", "in", "context", "a pass", "at once", "a night"),
+        ("way", "fits", "needs", *beside, "in", "context", "a pass", "at once", "a night"),
         [
             (
-                f"{row.method} {row.precision}{' +checkpointing' if row.gradient_checkpointing else ''}",
+                f"{row.method} {row.precision}{_kept(row)}",
                 "yes" if row.fits else f"{row.fewest_learners} learners" if row.fewest_learners > 1 else "no",
                 f"{row.needed / GIB:.1f} GiB",
+                *(f"{row.host / GIB:.1f} GiB" for _ in beside),
                 row.phase,
                 row.context or "none",
                 row.pass_tokens or "none",
@@ -284,9 +294,16 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report, measured:
     )
     show_line("context: maximum tokens; a pass: tokens per training pass; at once: concurrent rollouts")
     if machine.gpus:
+        show_line("memory: main memory beside a GPU; offload: inputs of layers, of all weights also moments, are there")
         show_line(_assumed(one.layout, len(machine.gpus)))
     if not one.fits and report.fewest_learners > 1:
         show_line(f"as configured it fits with model.learners = {report.fewest_learners}")
+
+
+def _kept(row: PlannedWay) -> str:
+    """Describes what a way of training recomputes, or moves to main memory."""
+    moved = {"nothing": "", "both": " +offload"}.get(row.offload, f" +offload {row.offload}")
+    return moved or (" +checkpointing" if row.gradient_checkpointing else "")
 
 
 def _night(measured: MeasuredNight | None) -> str:
@@ -364,5 +381,6 @@ def _advice(report: _Report) -> str:
     return (
         f'this fits: [recipe.training] method = "{row.method}", precision = "{row.precision}", packing = true, '
         f"micro_batch_tokens = {row.micro_batch_tokens}, gradient_checkpointing = {again}"
+        + (f', offload = "{row.offload}"' if row.offload != "nothing" else "")
         + ("" if found else f"; with model.learners = {row.fewest_learners}")
     )

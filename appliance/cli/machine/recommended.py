@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def recommended(settings: Settings, shape: Shape, machine: Hardware) -> Recommendation | None:
     """Returns the settings that `assay model use` writes, beside the model's path, with the configured learners and
-    engines: those that fit best, with vLLM where a GPU and its environment are there. Returns None if no way of
-    training fits. Raises as `layout_of`."""
+    engines: those that fit best, with vLLM where a GPU and its environment are there, in FP8 if nothing else fits.
+    Returns None if no way of training fits. Raises as `layout_of`."""
     from appliance import planning
     from appliance.planning.recommend import STEPS
 
@@ -30,6 +30,12 @@ def recommended(settings: Settings, shape: Shape, machine: Hardware) -> Recommen
     layout = layout_of(settings.model_copy(update={"model": model, "vllm": vllm}), machine)
     items = evaluated(settings, STEPS[0])  # not the configured ones, so that the same settings are recommended again
     best = planning.recommend(shape, machine, training, layout, items)
+    if best is None and layout.vllm and machine.gpus and _has_fp8():
+        values |= {"vllm.fp8": True}
+        if training.mismatch.rule == "none":
+            values["recipe.training.mismatch.rule"] = "mask"
+        layout = replace(layout, vllm=replace(layout.vllm, fp8=True))
+        best = planning.recommend(shape, machine, training, layout, items)
     return None if best is None else replace(best, values={**values, **best.values})
 
 
@@ -38,6 +44,13 @@ def _has_vllm() -> bool:
 
     found = find_environment(None)
     return found is not None and is_tested(found)
+
+
+def _has_fp8() -> bool:
+    from appliance.inference.vllm.placement import FP8_CAPABILITY, gpu_capabilities
+
+    found = gpu_capabilities()
+    return bool(found) and all(capability >= FP8_CAPABILITY for _, capability in found)
 
 
 def evaluated(settings: Settings, steps: int | None = None) -> int:

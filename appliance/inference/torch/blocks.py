@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from appliance.inference.memory import WINDOW
+from appliance.inference.memory import CHUNK, WINDOW
 
 LEAST = 8
 """Minimum blocks allocated together."""
@@ -27,7 +27,7 @@ class Paging:
     """Tokens per block."""
     window: int = WINDOW
     """Slots of the newest tokens, shared by all rows; more than twice a block."""
-    chunk: int = 512
+    chunk: int = CHUNK
     """Maximum tokens read per step; a longer prompt or tool output is split."""
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ Draws depend on the weights, the row's tokens and the request's seed. Not thread
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -35,7 +35,7 @@ from appliance.inference.engine import (
     Turn,
 )
 from appliance.inference.folder import open_model
-from appliance.inference.memory import SHORT
+from appliance.inference.memory import READ_TOKENS, SCORE_LOGITS, SHORT, kept_prompts
 from appliance.inference.sampling import draw
 from appliance.inference.torch.blocks import Paging
 from appliance.inference.torch.decoder import Decoder, Prefilled, padded
@@ -46,17 +46,8 @@ from appliance.inference.torch.slots import SlotCache
 SHRINK_BELOW = 0.75
 """Share of occupied rows below which the batch shrinks."""
 
-PROMPT_TOKENS_KEPT = 8192
-"""Maximum total tokens of cached prompts; with blocks, four chunks."""
-
 READ_AHEAD = 32
-"""Queued prompts read along with a needed one: one large prefill is cheaper than many small ones."""
-
-PREFILL_TOKENS = 8192
-"""Maximum tokens of a prefill, including padding, to bound memory."""
-
-SCORE_LOGITS = 1 << 24
-"""Maximum logits per pass of `score`: 64 MiB."""
+"""Later prompts among which some are read along with a needed one: a large pass is cheaper than many small ones."""
 
 
 class TorchEngine:
@@ -145,6 +136,7 @@ class TorchEngine:
         model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
         if self._placement.gpu:
             self.close()
+        self._prompts.clear()
         with self._placement.guarded("it took the weights"):
             paged = self._paging is not None
             decoder = make_decoder(model, self._slots, placement=self._placement, version=version, paged=paged)
@@ -159,7 +151,6 @@ class TorchEngine:
         if self._long is not None and room is not None:
             self._long.room = room
             self._cache.pool.allow(room)
-        self._prompts.clear()
         self._cache.clear()
         self._table.clear()
         return proof
@@ -203,7 +194,7 @@ class TorchEngine:
             del todo[-len(some) :]
             given = padded([conversations[place] for place in some]).to(self._placement.device)
             with self._placement.guarded("it scored conversations"):
-                logprobs = (decoder.logits(given)[:, :-1] / temperature).log_softmax(-1)
+                logprobs = decoder.logits(given)[:, :-1].div_(temperature).log_softmax(-1)
             found = logprobs.gather(2, given[:, 1:, None]).squeeze(2)
             for place, row in zip(some, found.tolist(), strict=True):
                 scores[place] = tuple(row[: len(conversations[place]) - 1])
@@ -221,19 +212,22 @@ class TorchEngine:
             with self._placement.guarded("it scored a conversation"):
                 logits = decoder.extend(given[:chunk], reading, every=True)[: len(given) - 1]
                 reading.close()
-                logprobs = (logits / temperature).log_softmax(-1)
+                logprobs = logits.div_(temperature).log_softmax(-1)
             scores += logprobs.gather(1, given[1:, None]).squeeze(1).tolist()
         return tuple(scores)
 
     def sleep(self) -> None:
-        """Frees the GPU for the learner, which runs in another process there and pushes before sampling. Does nothing
-        on the CPU."""
+        """Frees memory for the learner, which pushes before the next sampling: on a GPU, where it runs in another
+        process, all of it; on the CPU what conversations and cached prompts take."""
         if self._placement.gpu:
             if self.unfinished:
                 raise RuntimeError(f"{self.unfinished} requests are unfinished")
             self.close()
             torch._C._cuda_clearCublasWorkspaces()  # 32 MiB on a Hopper, kept for the next product
             torch.cuda.empty_cache()
+        elif not self.unfinished:
+            self._prompts.clear()
+            self._cache.free()
 
     def close(self) -> None:
         self._drop_everything()
@@ -314,7 +308,7 @@ class TorchEngine:
         self._shrink()
         if self._long is not None:
             self._long.make_room()
-        seated = {row: prompt.logits for row, prompt in self._refill(decoder).items()}
+        seated = self._refill(decoder)
         if self._long is not None:
             seated |= self._long.read(decoder)
         table, n = self._table, len(self._table)
@@ -361,17 +355,16 @@ class TorchEngine:
                 self._free(row)
         return turns
 
-    def _refill(self, decoder: Decoder) -> dict[int, Prefilled]:
-        """Seats queued requests on free rows; returns the prompt of each seated row."""
+    def _refill(self, decoder: Decoder) -> dict[int, Tensor]:
+        """Seats queued requests on free rows; returns the logits after the prompt of each seated row."""
         count = self._startable
         if not count:
             return {}
         requests = [self._queue.popitem(last=False)[1] for _ in range(count)]
-        self._read(decoder, [request.prompt for request in requests if not self._is_long(request.prompt)])
         table = self._table
         free = [row for row, request in enumerate(table.requests) if request is None]
         seated = {}
-        for request in requests:
+        for place, request in enumerate(requests):
             row = free.pop() if free else len(table)
             table.seat(row, request)
             self._at[request.id] = row
@@ -379,40 +372,36 @@ class TorchEngine:
                 self._cache.open(row)
                 table.reading[row] = True
                 continue
+            if request.prompt not in self._prompts:
+                later = (one.prompt for one in (*requests[place + 1 :], *self._queue.values()))
+                self._read(decoder, request.prompt, later)
             prompt = self._prompts[request.prompt]
             self._prompts.move_to_end(request.prompt)
             self._cache.seat(row, prompt.keys, prompt.values)
             if prompt.routes is not None:
                 table.route(row, 0, prompt.routes)
-            seated[row] = prompt
-        tokens = sum(map(len, self._prompts))
-        while tokens > self._most(PROMPT_TOKENS_KEPT):
-            tokens -= len(self._prompts.popitem(last=False)[0])
+            seated[row] = prompt.logits
         return seated
 
     def _is_long(self, prompt: Sequence[int]) -> bool:
         return self._paging is not None and len(prompt) > self._paging.chunk
 
-    def _most(self, tokens: int) -> int:
-        """Returns the number of prompt tokens to read now: `tokens`, but with blocks at most four chunks."""
-        return tokens if self._paging is None else min(tokens, 4 * self._paging.chunk)
-
-    def _read(self, decoder: Decoder, wanted: Sequence[tuple[int, ...]]) -> None:
-        """Prefills the prompts that are not cached yet, several in a batch."""
-        new = list(dict.fromkeys(prompt for prompt in wanted if prompt not in self._prompts))
-        if new:
-            ahead = (request.prompt for request in self._queue.values() if not self._is_long(request.prompt))
-            fresh = dict.fromkeys(prompt for prompt in ahead if prompt not in self._prompts and prompt not in new)
-            new.extend(islice(fresh, READ_AHEAD))
-        new.sort(key=len)
-        while new:
-            longest = len(new[-1])
-            some = new[-max(1, self._most(PREFILL_TOKENS) // longest) :]
-            del new[-len(some) :]
-            lengths = torch.tensor([len(prompt) for prompt in some])
-            read = decoder.prefill(padded(some).to(self._placement.device), lengths)
-            for j, prompt in enumerate(some):
-                self._prompts[prompt] = read.one(j, len(prompt))
+    def _read(self, decoder: Decoder, needed: tuple[int, ...], later: Iterable[tuple[int, ...]]) -> None:
+        """Prefills a prompt that is not cached yet, with the next others of about its length in one pass, and first
+        drops cached prompts, those used longest ago, until all fit."""
+        known = self._prompts.keys() | {needed}
+        fresh = dict.fromkeys(prompt for prompt in later if prompt not in known and not self._is_long(prompt))
+        some = [needed]
+        for prompt in sorted(islice(fresh, READ_AHEAD), key=lambda one: abs(len(one) - len(needed))):
+            if (len(some) + 1) * max(len(prompt), *map(len, some)) > READ_TOKENS:
+                break
+            some.append(prompt)
+        tokens = sum(map(len, (*self._prompts, *some)))
+        while self._prompts and tokens > kept_prompts(blocks=self._paging is not None):
+            tokens -= len(self._prompts.popitem(last=False)[0])
+        read = decoder.prefill(padded(some).to(self._placement.device), torch.tensor([len(prompt) for prompt in some]))
+        for j, prompt in enumerate(some):
+            self._prompts[prompt] = read.one(j, len(prompt))
 
     def _free(self, row: int) -> None:
         request = self._table.requests[row]

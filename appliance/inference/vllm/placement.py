@@ -12,7 +12,9 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
@@ -43,6 +45,9 @@ class VllmSettings(FrozenModel):
     graphs: bool = False
     """Records CUDA graphs of decoding, which saves kernel launches and adds some seconds to each start. A push is
     proved through the graphs too."""
+    fp8: bool = False
+    """Computes linear layers in 8 bits (FP8), which halves vLLM's weights; needs Ada or Hopper GPUs and a
+    `recipe.training.mismatch.rule`. Pushes are proved with a wider bound."""
     transfer: Literal["file", "ipc", "nccl"] = "file"
     """Transfer of weights to vLLM, which returns the digest of the weights read: `file`, a safetensors file in
     /dev/shm; `ipc`, shared memory, without space there; `nccl`, a broadcast from a GPU that vLLM does not use."""
@@ -58,7 +63,7 @@ class VllmSettings(FrozenModel):
     def needs_gpu(self) -> bool:
         """True if a vLLM setting requires a GPU."""
         asked = bool(self.gpus) or self.tensor_parallel > 1 or self.memory_share is not None or self.sleep > 0
-        return asked or self.graphs or self.transfer == "nccl"
+        return asked or self.graphs or self.fp8 or self.transfer == "nccl"
 
     def torch_gpus(self, visible: str | None) -> tuple[int, ...]:
         """Returns the GPUs of the vLLM settings as torch's numbers under this CUDA_VISIBLE_DEVICES; None: not set.
@@ -99,6 +104,7 @@ class VllmSettings(FrozenModel):
     def require(self, environment: VllmEnvironment, gpus: int | None = None, visible: str | None = None) -> None:
         """Raises ModelError if a machine does not support the vLLM settings: by default this one, else one with `gpus`
         GPUs under this CUDA_VISIBLE_DEVICES."""
+        here = gpus is None
         if gpus is None:
             gpus, visible = count_gpus(), os.environ.get(VISIBLE)
         shown = len(shown_gpus(visible, gpus))
@@ -110,11 +116,23 @@ class VllmSettings(FrozenModel):
             why = why if shown else f"CUDA_VISIBLE_DEVICES is {visible!a}, which shows none" if gpus else NO_GPU
             raise ModelError(f"{asked} needs a GPU, but {why}", hint="remove it from the section [vllm]")
         self.require_gpus(shown, visible)
+        if self.fp8 and here:
+            self._require_fp8(gpu_capabilities())
         if self.transfer == "nccl" and not 0 < len(self.gpus) < shown:
             raise ModelError(
                 "vllm.transfer is nccl, which needs a GPU that vLLM does not use",
                 hint=f"leave one of {shown} out of vllm.gpus" if shown > 1 else "set vllm.transfer to ipc or file",
             )
+
+    def _require_fp8(self, found: Sequence[tuple[str, float]]) -> None:
+        """Raises ModelError if a GPU of vLLM cannot compute in 8 bits, of those with these names and capabilities."""
+        for number, (name, capability) in enumerate(found):
+            if capability < FP8_CAPABILITY and number in (self.gpus or range(len(found))):
+                raise ModelError(
+                    f"vllm.fp8 needs a GPU of compute capability {FP8_CAPABILITY} (Ada, Hopper), but {name} has "
+                    f"{capability}",
+                    hint="set vllm.fp8 to false, or name other GPUs in vllm.gpus",
+                )
 
     def require_gpus(self, shown: int, visible: str | None) -> None:
         """Raises ModelError if the vLLM settings need more than the `shown` GPUs under this CUDA_VISIBLE_DEVICES."""
@@ -134,6 +152,21 @@ class VllmSettings(FrozenModel):
 def count_gpus() -> int:
     """Counts the NVIDIA GPUs that the driver lists."""
     return len(list(GPUS.iterdir())) if GPUS.is_dir() else 0
+
+
+FP8_CAPABILITY = 8.9
+"""Minimum compute capability of a GPU that multiplies FP8 numbers."""
+
+
+def gpu_capabilities(program: str = "nvidia-smi") -> tuple[tuple[str, float], ...]:
+    """Returns name and compute capability of each NVIDIA GPU by the driver's tool; empty if it does not tell."""
+    command = [program, "--query-gpu=name,compute_cap", "--format=csv,noheader"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        rows = (line.rsplit(",", 1) for line in answer.stdout.splitlines())
+        return tuple((name.strip(), float(capability)) for name, capability in rows)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ()
 
 
 CACHE_BYTES = 1 << 28

@@ -367,7 +367,8 @@ class VllmSupervisor:
     def _prove(self, wanted: proof.Reference, adapter: str) -> None:
         """Compares the engine's log-probabilities with the trainer's, and both with the last push and the weights below
         an adapter. Raises EngineFault."""
-        tolerance = max(proof.TOLERANCE[self._dtype], proof.TOLERANCE[wanted.dtype])
+        formats = (self._dtype, wanted.dtype, *(["fp8"] if self._settings.fp8 else []))
+        tolerance = max(proof.TOLERANCE[one] for one in formats)
         given = self.ask("score", conversations=wanted.prompts, temperature=1.0, adapter=adapter)["scores"]
         worst, seen = proof.compare_scores(wanted, given, list(self._seen.values()), tolerance)
         for lap in range(2):  # the second lap hits the first one's cached prompts
@@ -412,7 +413,7 @@ class VllmSupervisor:
         own = self._settings
         if own.needs_gpu:
             settings |= {"parallel": own.tensor_parallel, "memory_share": own.memory_share, "sleeps": own.sleep > 0}
-            settings |= {"graphs": own.graphs}
+            settings |= {"graphs": own.graphs, "fp8": own.fp8}
         try:
             self._process = self._start(settings)
         except BaseException:

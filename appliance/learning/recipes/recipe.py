@@ -256,6 +256,9 @@ class TrainingRecipe(FiniteRecord):
     optimizer: Literal["adamw", "adamw_8bit", "muon"] = "adamw"
     """`adamw_8bit` stores the moments in 8 bits (bitsandbytes, 2110.02861), with one learner only. `muon`
     orthogonalises the updates of hidden matrices (2502.16982)."""
+    offload: Literal["nothing", "activations", "moments", "both"] = "nothing"
+    """State of a learner on a GPU that rests in main memory: inputs of checkpointed layers (`activations`), the
+    optimizer's moments, of several learners with their weights and gradients (`moments`), or `both`."""
     objective: Annotated[str, AfterValidator(_known_objective)] = "dapo"
     """Loss to minimise: grpo, dapo, dr_grpo, gspo, cispo, dppo, max_rl or reinforce."""
     objectives: tuple[Annotated[str, AfterValidator(_own_objective)], ...] = ()
@@ -315,6 +318,10 @@ class TrainingRecipe(FiniteRecord):
         """True if an adapter is trained on frozen weights."""
         return self.method != "full"
 
+    def offloads(self, part: Literal["activations", "moments"]) -> bool:
+        """True if this state of a learner on a GPU rests in main memory."""
+        return self.offload in (part, "both")
+
     def objective_of(self, taskset: str) -> str:
         """Returns the name of the objective by which a taskset is trained."""
         return dict(one.split("=") for one in self.objectives).get(taskset, self.objective)
@@ -348,6 +355,15 @@ class TrainingRecipe(FiniteRecord):
     @classmethod
     def _whole_distribution(cls, value: float, info: ValidationInfo) -> float:
         whole_distribution(str(info.field_name), value, 1.0 if info.field_name == "top_p" else 0.0)
+        return value
+
+    @field_validator("offload")
+    @classmethod
+    def _can_move(cls, value: str, info: ValidationInfo) -> str:
+        if value in ("activations", "both") and not info.data.get("gradient_checkpointing"):
+            raise ValueError(f"{value} moves the inputs of checkpointed layers: set gradient_checkpointing to true")
+        if value in ("moments", "both") and info.data.get("optimizer") == "muon":
+            raise ValueError(f"{value} moves moments one by one, and muon needs many together: set optimizer to adamw")
         return value
 
     @field_validator("keep")

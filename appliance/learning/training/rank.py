@@ -177,7 +177,7 @@ def main() -> None:
 
         # Only the caller can access the socket's folder, so no one else can join.
         store = distributed.FileStore(str(Path(address).with_name("store")), ranks)  # type: ignore[attr-defined]
-        backend = "nccl" if device.type == "cuda" else "gloo"
+        backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"  # offloaded weights are on the CPU
         most = timedelta(seconds=COLLECTIVE_SECONDS)
         distributed.init_process_group(backend, store=store, rank=number, world_size=ranks, timeout=most)
     serve(connection, RankProcess(Ranks(number, ranks), device, partial(_send, connection)))

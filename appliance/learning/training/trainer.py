@@ -183,9 +183,9 @@ class Trainer(UpdatingLearner):
         ordered = sorted(judged, key=lambda each: each.rollout.id)
         sound = [one for one in ordered if (one.rollout.task, one.rollout.id) in compared]
         right, wrong = ([one.rollout for one in sound if one.verdict.passed is passed] for passed in (True, False))
-        embeddings = self.model.get_input_embeddings()  # type: ignore[operator]
+        weight = self.model.get_input_embeddings().weight  # type: ignore[operator]
         rng = Random(f"{self._seed}/{step}/plans")
-        return find_plans(right, wrong, lambda ids: whole(embeddings.weight)[ids.to(self._device)], rng)
+        return find_plans(right, wrong, lambda ids: whole(weight)[ids.to(weight.device)], rng)
 
     def _planned(self, chosen: Sequence[Sample], plans: Plans) -> dict[str, float]:
         if self._teacher is not None or not self.recipe.planning.credit:

@@ -12,7 +12,7 @@ import importlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,7 @@ from appliance.inference.folder import open_model
 from appliance.inference.nf4 import quantise
 from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.muon import Muon
+from appliance.learning.offloading import hosted, offload_inputs
 from appliance.learning.packing import Tokens
 from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.recipes.recipe import TrainingRecipe
@@ -45,16 +46,17 @@ class SharedScorer(nn.Module):
         return found.logprobs, found.entropy
 
 
-def split(model: Any, scorer: Scorer) -> SharedScorer:
+def split(model: Any, scorer: Scorer, *, offload: bool = False) -> SharedScorer:
     """Shards the model's weights over the ranks in place: block by block, then the rest. Requires torch's process
-    group. The scorer locates the output layer first, while it is whole."""
-    from torch.distributed.fsdp import FSDPModule, fully_shard
+    group. The scorer locates the output layer first, while it is whole. With `offload`, shards rest in main memory."""
+    from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, OffloadPolicy, fully_shard
 
     scorer.look()
+    policy = CPUOffloadPolicy(pin_memory=next(model.parameters()).is_cuda) if offload else OffloadPolicy()
     whole_model = SharedScorer(model, scorer)
     for block in _blocks(model):
-        fully_shard(block)
-    fully_shard(whole_model)
+        fully_shard(block, offload_policy=policy)
+    fully_shard(whole_model, offload_policy=policy)
     for module in whole_model.modules():
         if isinstance(module, FSDPModule):
             module.set_gradient_divide_factor(1.0)  # a loss is divided by the total over all ranks
@@ -102,8 +104,13 @@ class UpdatingLearner(Learner):
         way.require_learners(ranks.world)
         prepare(model, way, seed)
         scorer = Scorer(model, packing=way.packing, precision=way.precision)
-        self._score: Callable[..., Scores] = scorer if ranks.alone else partial(scored, split(model, scorer))
-        super().__init__(model, recipe, seed, make_optimizer(model, way, **optimizer), companions, ranks)
+        device, moments = next(model.parameters()).device, way.offloads("moments")
+        self._score: Callable[..., Scores] = scorer
+        if not ranks.alone:
+            self._score = partial(scored, split(model, scorer, offload=moments))
+        made = make_optimizer(model, way, rests=moments and ranks.alone, **optimizer)
+        super().__init__(model, recipe, seed, made, companions, ranks)
+        self._device = device  # shards may rest elsewhere
         self._way = way
         self.on_pass: Callable[[int, int], None] | None = None
         """Called after each forward pass of an update, with its number and their count."""
@@ -172,11 +179,16 @@ class UpdatingLearner(Learner):
         return norm
 
     def _no_moments(self, error: BaseException) -> LearningError:
-        smaller = ", or training.optimizer to adamw_8bit" if self._ranks.alone else ""
+        smaller = ", or training.offload to moments" if self._could_offload("moments") else ""
+        smaller += ", or training.optimizer to adamw_8bit" if self._ranks.alone else ""
         return LearningError(
             f"the memory is too small for the optimizer's moments: {_reason(error)}",
             hint=f"set training.method to lora{smaller}; see `assay plan`",
         )
+
+    def _could_offload(self, part: Literal["activations", "moments"]) -> bool:
+        there = self._device.type == "cuda" and not self._way.offloads(part)
+        return there and (part == "moments" or self._way.gradient_checkpointing)
 
     def _require_finite_value(self, what: str, value: float) -> None:
         if not math.isfinite(value):
@@ -194,6 +206,7 @@ class UpdatingLearner(Learner):
         ways = [
             *((f"set training.{key} lower{' still' if self._halved else ''}",) if size > 1 else ()),
             *(() if self._way.gradient_checkpointing else ("set training.gradient_checkpointing to true",)),
+            *(("set training.offload to activations",) if self._could_offload("activations") else ()),
             *(() if self._way.adapts else ("set training.method to lora",)),
             "lower recipe.agent.max_tokens",
         ]
@@ -242,13 +255,15 @@ def is_out_of_memory(error: BaseException) -> bool:
 BETAS = (0.9, 0.95)
 
 
-def make_optimizer(model: nn.Module, recipe: TrainingRecipe, **others: Any) -> torch.optim.Optimizer:
-    """Creates the model's optimizer, without weight decay unless set in `others`. Raises LearningError if 8-bit
-    moments are unavailable."""
+def make_optimizer(
+    model: nn.Module, recipe: TrainingRecipe, *, rests: bool = False, **others: Any
+) -> torch.optim.Optimizer:
+    """Creates the model's optimizer, without weight decay unless set in `others`. With `rests`, its moments rest in
+    main memory. Raises LearningError if 8-bit moments are unavailable."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     settings: dict[str, Any] = {"lr": recipe.learning_rate, "betas": BETAS, "weight_decay": 0.0} | others
     if recipe.optimizer == "adamw":
-        return torch.optim.AdamW(trained, **settings)
+        return (hosted(torch.optim.AdamW) if rests else torch.optim.AdamW)(trained, **settings)
     if recipe.optimizer == "muon":
         tables = {id(weight) for one in model.modules() if isinstance(one, nn.Embedding) for weight in one.parameters()}
         if (head := model.get_output_embeddings()) is not None:  # type: ignore[operator]
@@ -263,7 +278,7 @@ def make_optimizer(model: nn.Module, recipe: TrainingRecipe, **others: Any) -> t
             f"training.optimizer is adamw_8bit, but bitsandbytes cannot be loaded: {error}",
             hint="set training.optimizer to adamw, or install bitsandbytes 0.50 or later",
         ) from error
-    made: torch.optim.Optimizer = optim.AdamW8bit(trained, **settings)
+    made: torch.optim.Optimizer = (hosted(optim.AdamW8bit) if rests else optim.AdamW8bit)(trained, **settings)
     return made
 
 
@@ -313,3 +328,5 @@ def prepare(model: Any, recipe: TrainingRecipe, seed: int) -> None:
                 f"{type(model).__name__} does not support gradient checkpointing: {error}",
                 hint="set training.gradient_checkpointing to false",
             ) from error
+        if recipe.offloads("activations"):
+            offload_inputs(model)

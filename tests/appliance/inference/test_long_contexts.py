@@ -23,8 +23,8 @@ from appliance.inference.torch.blocks import BlockPool, Paging
 from appliance.inference.torch.decoder import Decoder
 from appliance.inference.torch.engine import TorchEngine
 from appliance.inference.torch.slots import SlotCache
-from appliance.planning import engine_bytes, engine_weight_bytes
 from appliance.planning.model_shape import EMBEDDED
+from appliance.planning.sizes import cache_bytes
 from runtime.errors import InfrastructureError
 
 SLOTS = 48
@@ -216,12 +216,12 @@ def test_keys_and_values_take_no_more_than_the_memory_that_there_is_for_them(
 
 
 @pytest.mark.parametrize("tokens", [SHORT, SHORT + 100])
-def test_a_plan_counts_what_keys_and_values_take_on_a_gpu(tokens: int) -> None:
+def test_a_plan_counts_what_keys_and_values_take(tokens: int) -> None:
     model, rows = long_model(), 6
     engine = TorchEngine(rows, tokens, placement=Placement(torch.device("cpu"), torch.bfloat16))
     engine.push(model, "planned")
     shape = dataclasses.replace(EMBEDDED, layers=2, key_value=16)
-    planned = engine_bytes(shape, tokens, rows, gpu=True) - engine_weight_bytes(shape, gpu=True)
+    planned = cache_bytes(shape, tokens, rows, 2)
     assert 0.8 * planned < most_held(engine, tokens, 40) <= planned
 
 

