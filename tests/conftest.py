@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import guest_roots as building
 import hypothesis
@@ -50,6 +51,31 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+class FolderFixtures:
+    """Ends what a folder's tests share (`scope="package"`) before a test outside of it. Where folders are no packages,
+    pytest keeps it to the end, and each sandbox that nobody uses takes a hundredth of a processor or two."""
+
+    def __init__(self) -> None:
+        self._shared: dict[pytest.FixtureDef[Any], Any] = {}
+        """With the request that it was made for."""
+
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any], request: Any) -> None:
+        if fixturedef.scope == "package":
+            self._shared[fixturedef] = request
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+        yield
+        for fixturedef, request in list(self._shared.items()):
+            if nextitem is not None and not nextitem.nodeid.startswith(f"{fixturedef.baseid}/"):
+                del self._shared[fixturedef]
+                fixturedef.finish(request)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(FolderFixtures())
 
 
 @pytest.fixture(scope="session")

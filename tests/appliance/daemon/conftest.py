@@ -139,7 +139,7 @@ def lent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ForkServer, "begun", lent_fork_server)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def standing(guest_roots: Path) -> Iterator[Daemon]:
     """One daemon for all tests that only ask something of it; it has what earlier ones left, and never a cycle."""
     folder = Path(tempfile.mkdtemp(prefix="assay-t-"))

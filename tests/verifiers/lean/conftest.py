@@ -23,7 +23,7 @@ def toolchain() -> Toolchain:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def boxes(toolchain: Toolchain, guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolBoxes]:
     own = BrokerSettings(
         state_dir=tmp_path_factory.mktemp("state"),
@@ -35,14 +35,14 @@ def boxes(toolchain: Toolchain, guest_roots: Path, tmp_path_factory: pytest.Temp
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lean(boxes: ToolBoxes, toolchain: Toolchain) -> Iterator[LeanVerifier]:
     found = LeanVerifier(boxes, toolchain, memory_mib=2560, most=1)
     yield found
     found.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def local(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
     found = Local(toolchain, tmp_path_factory.mktemp("steps"))
     yield found
