@@ -11,8 +11,8 @@ declarations from its compiled file (`olean`):
 5.  There a file of ours imports both and states `theorem check : type_of% @statement := @target`. If it compiles, the
     kernel accepts the submission's theorem, by its full name, as a proof of the trusted statement.
 6.  The axioms of `check` are compared with propext, Quot.sound and Classical.choice. 7.  If the toolchain can, a third
-process checks the submission's declarations again with the kernel (`replay`). 8.  If the spec requires it, another kernel
-than Lean's checks an export of `check`, in a box of its own (`second`).
+process checks the submission's declarations again with the kernel (`replay`). 8.  If the spec requires it, another
+kernel than Lean's checks an export of `check`, in a box of its own (`second`).
 
 Invariants: safe for several threads, several concurrent checks; only steps 5 to 8 give a pass. Sources:
 leanprover/comparator and lean4checker for the threat model; Lean reference, "Validating a Lean proof".
