@@ -11,9 +11,10 @@ declarations from its compiled file (`olean`):
 5.  There a file of ours imports both and states `theorem check : type_of% @statement := @target`. If it compiles, the
     kernel accepts the submission's theorem, by its full name, as a proof of the trusted statement.
 6.  The axioms of `check` are compared with propext, Quot.sound and Classical.choice. 7.  If the toolchain can, a third
-process checks the submission's declarations again with the kernel (`replay`).
+process checks the submission's declarations again with the kernel (`replay`). 8.  If the spec requires it, another
+kernel than Lean's checks an export of `check`, in a box of its own (`second`).
 
-Invariants: safe for several threads, several concurrent checks; only steps 5 to 7 give a pass. Sources:
+Invariants: safe for several threads, several concurrent checks; only steps 5 to 8 give a pass. Sources:
 leanprover/comparator and lean4checker for the threat model; Lean reference, "Validating a Lean proof".
 """
 
@@ -295,13 +296,16 @@ class LeanVerifier:
 
     def _checked_elsewhere(self, proof: SubmittedProof, judged: Judgement) -> Judgement:
         """Judges a passing proof after the second kernel, if the statement requires one. Its time is its own: no
-        submission fails by it. Raises BoxLost, LeanUnavailable."""
+        submission fails by it. Raises LeanUnavailable."""
         spec, second, toolchain = proof.spec, self._second, self._toolchain
         if spec.kernels == 1 or second is None or toolchain is None:
             return judged
         limits = self._limits(spec) | {"seconds": max(spec.seconds, SECOND_SECONDS), "lean": toolchain.version}
         files = {"files": proof.compiled, "bare": [f"{SUBMISSION}.olean"]}
-        ran, _ = self._ask("kernel", step(CHECK, "", export=f"{self._mark}.check", **limits, **files))
+        try:
+            ran, _ = self._ask("kernel", step(CHECK, "", export=f"{self._mark}.check", **limits, **files))
+        except (BoxLost, ValidationError) as error:
+            return judging.lost(f"the box of the second kernel was lost: {error}", "")
         return judging.outcome_of_second(judged, ran, str(second), proof.statement.full_name)
 
     @property
