@@ -26,7 +26,7 @@ from appliance.inference.device import choose_placement
 from appliance.inference.engine import Engine, GenerationRequest
 from appliance.inference.folder import open_model, read_model
 from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
-from appliance.inference.memory import READ_TOKENS, SHORT, kept_prompts
+from appliance.inference.memory import KEPT_TOKENS, READ_TOKENS
 from appliance.inference.torch.engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings, count_gpus
@@ -90,7 +90,7 @@ def learn(
 def fill_prompts(engine: Engine, tokens: int, window: Callable[[int], tuple[int, ...]]) -> None:
     """Reads prompts for conversations of that many tokens until the engine drops some from its full cache, as in an
     evaluation."""
-    for number in range((kept_prompts(blocks=tokens > SHORT) + READ_TOKENS) // (tokens - 2) + 1):
+    for number in range((KEPT_TOKENS + READ_TOKENS) // (tokens - 2) + 1):
         engine.submit(GenerationRequest(number, window(tokens - 2), -1, tokens, 1.0, number))
     while engine.unfinished:
         for turn in engine.step():

@@ -13,16 +13,13 @@ CHUNK = 512
 """Maximum tokens of a row read per step with blocks."""
 READ_TOKENS = 2048
 """Maximum tokens of a pass that reads prompts, including padding."""
+KEPT_TOKENS = 4096
+"""Maximum tokens of an engine's cached prompts."""
 SCORE_LOGITS = 1 << 24
 """Maximum logits per scoring pass: 64 MiB."""
 
 IN_FLIGHT = 5
 """Inputs of layers that a GPU has beside a learner's computation while they move to main memory."""
-
-
-def kept_prompts(*, blocks: bool) -> int:
-    """Returns the maximum tokens of an engine's cached prompts."""
-    return READ_TOKENS if blocks else 4 * READ_TOKENS
 
 
 def memory_limit() -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from appliance.inference.memory import IN_FLIGHT, READ_TOKENS, SCORE_LOGITS, SHORT, WINDOW, kept_prompts
+from appliance.inference.memory import IN_FLIGHT, KEPT_TOKENS, READ_TOKENS, SCORE_LOGITS, SHORT, WINDOW
 from appliance.inference.vllm.placement import CACHE_BYTES
 from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.planning.shapes import GIB, ONE, Gpu, Layout, Shape
@@ -210,7 +210,7 @@ def engine_bytes(shape: Shape, max_tokens: int, rows: int, *, gpu: bool, layout:
     found = engine_weight_bytes(shape, gpu=gpu, layout=layout) + cache_bytes(
         shape, max_tokens, rows, layout.number_bytes(gpu=gpu)
     )
-    return found if layout.vllm else found + prompt_bytes(shape, max_tokens, layout.number_bytes(gpu=gpu))
+    return found if layout.vllm else found + prompt_bytes(shape, layout.number_bytes(gpu=gpu))
 
 
 def cache_bytes(shape: Shape, max_tokens: int, rows: int, size: int) -> int:
@@ -220,10 +220,10 @@ def cache_bytes(shape: Shape, max_tokens: int, rows: int, size: int) -> int:
     return rows * slots * shape.layers * 2 * shape.key_value * size
 
 
-def prompt_bytes(shape: Shape, max_tokens: int, size: int) -> int:
+def prompt_bytes(shape: Shape, size: int) -> int:
     """Returns the bytes of the torch engine's cached prompts, with the padding of one pass, and of a pass that reads
     some or that scores: three rows of the multilayer perceptron and of the states, or logits twice."""
-    kept = (kept_prompts(blocks=max_tokens > SHORT) + READ_TOKENS) * shape.layers * 2 * shape.key_value * size
+    kept = (KEPT_TOKENS + READ_TOKENS) * shape.layers * 2 * shape.key_value * size
     return kept + max(READ_TOKENS * 3 * (shape.intermediate + shape.hidden) * size, 2 * SCORE_LOGITS * 4)
 
 

@@ -35,7 +35,7 @@ from appliance.inference.engine import (
     Turn,
 )
 from appliance.inference.folder import open_model
-from appliance.inference.memory import READ_TOKENS, SCORE_LOGITS, SHORT, kept_prompts
+from appliance.inference.memory import KEPT_TOKENS, READ_TOKENS, SCORE_LOGITS, SHORT
 from appliance.inference.sampling import draw
 from appliance.inference.torch.blocks import Paging
 from appliance.inference.torch.decoder import Decoder, Prefilled, padded
@@ -397,7 +397,7 @@ class TorchEngine:
                 break
             some.append(prompt)
         tokens = sum(map(len, (*self._prompts, *some)))
-        while self._prompts and tokens > kept_prompts(blocks=self._paging is not None):
+        while self._prompts and tokens > KEPT_TOKENS:
             tokens -= len(self._prompts.popitem(last=False)[0])
         read = decoder.prefill(padded(some).to(self._placement.device), torch.tensor([len(prompt) for prompt in some]))
         for j, prompt in enumerate(some):

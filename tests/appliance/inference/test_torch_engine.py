@@ -17,6 +17,7 @@ from tables import table
 
 from appliance.inference.engine import GenerationRequest, ModelError
 from appliance.inference.sampling import uniforms
+from appliance.inference.torch import engine as torch_engine
 from appliance.inference.torch import fused
 from appliance.inference.torch.engine import TorchEngine
 from appliance.inference.torch.low_rank import LinearMap
@@ -107,6 +108,29 @@ def test_rows_that_close_the_gaps_take_all_of_their_tokens_along() -> None:
         ids = [*prompts[turn.request - 2], *turn.ids]
         request = GenerationRequest(turn.request, prompts[turn.request - 2], -1, SLOTS, 1.0, turn.request - 2)
         assert_faithful("qwen2", Played(request, ids, {20 + at: value for at, value in enumerate(turn.logprobs)}))
+
+
+def test_few_cached_prompts_and_a_sleep_that_frees_memory_change_nothing_that_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requests = some_requests(Random(3), 12, SLOTS)
+    expected = [one.ids for one in play(engine_for("qwen2", 5, SLOTS), requests, schedule=Random(5))]
+    monkeypatch.setattr(torch_engine, "KEPT_TOKENS", 40)
+    monkeypatch.setattr(torch_engine, "READ_TOKENS", 30)
+    engine = engine_for("qwen2", 5, SLOTS)
+    read, kept = TorchEngine._read, []
+
+    def watched(self: TorchEngine, *given: Any) -> None:
+        read(self, *given)
+        kept.append(sum(map(len, self._prompts)))
+
+    monkeypatch.setattr(TorchEngine, "_read", watched)
+    for _ in range(2):
+        assert [one.ids for one in play(engine, requests, schedule=Random(5))] == expected
+        assert engine.kv_bytes > 0
+        engine.sleep()
+        assert (engine.kv_bytes, len(engine._prompts), engine.version != "") == (0, 0, True)
+    assert 0 < max(kept) <= max(40, *(len(one.prompt) for one in requests))
 
 
 def test_any_of_its_stop_tokens_ends_a_turn_of_a_row_and_of_no_other() -> None:

@@ -181,7 +181,7 @@ def test_an_engine_in_bfloat16_takes_half_of_what_is_not_its_head_on_a_processor
     )
     head = 4 * shape.vocabulary * shape.hidden
     assert half.parts["engine"] - head == (whole.parts["engine"] - head) / 2
-    cached = (8192 + 2048) * shape.layers * 2 * shape.key_value
+    cached = (4096 + 2048) * shape.layers * 2 * shape.key_value
     logits = 2 * 4 * (1 << 24)
     reading = max(2048 * 3 * (shape.intermediate + shape.hidden) * 4, logits)
     conversations = 4 * 1024 * shape.layers * 2 * shape.key_value

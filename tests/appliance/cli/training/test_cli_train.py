@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from home_commands import assay
 
+from appliance.agent.budget import AgentBudget
 from appliance.cli.machine.recommended import layout_of
 from appliance.cli.training.train import show_stages
 from appliance.config.configuration import ModelSettings, Settings
@@ -189,7 +190,7 @@ def test_a_stage_of_sft_is_planned_as_it_learns(tmp_path: Path) -> None:
     shown = {}
     for way in ("", 'method = "lora"', "gradient_checkpointing = true", "packing = true\nmicro_batch_tokens = 16384"):
         (tmp_path / "r.toml").write_text(text.replace("[training]", f"[training]\n{way}").replace("120", "8192"))
-        stages = read_recipe(str(tmp_path / "r.toml"), Recipe()).stages
+        stages = read_recipe(str(tmp_path / "r.toml"), Recipe(agent=AgentBudget(concurrent=1))).stages
         row = rows_of(stages, LARGE, Hardware(memory=128 * GIB, cores=16))[0]
         shown[way] = (row[7].split()[0], float(row[-1].split()[0]))
     (full, padded), (lora, adapted), (_, again), (_, packed) = shown.values()
