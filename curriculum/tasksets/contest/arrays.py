@@ -154,12 +154,8 @@ FAMILIES = {
     "weighted_inversions": Family(
         structure=ARRAY,
         asks="Count the pairs of positions i < j with a_i > {p} * a_j + {q}.",
-        solve=inversions,
-        constants={"q": (0, 99), "p": (1, 9)},
-        bounds=VALUES,
-        most=60_000,
-        large=("random", "falling"),
-        uses=FENWICK,
+        solve=inversions, constants={"q": (0, 39), "p": (1, 9)}, bounds=VALUES, most=60_000,
+        large=("random", "falling"), uses=FENWICK,
     ),
     "subarray_remainders": Family(
         structure=ARRAY,
@@ -167,12 +163,8 @@ FAMILIES = {
             "Count the subarrays (consecutive elements) with at least {least} elements whose sum leaves the "
             "remainder {r} when divided by {m}."
         ),
-        solve=remainders,
-        constants={"m": (3, 40), "r": (0, "m"), "least": (1, 9)},
-        bounds=VALUES,
-        most=80_000,
-        large=("random", "equal"),
-        small=14,
+        solve=remainders, constants={"m": (3, 40), "r": (0, "m"), "least": (1, 9)}, bounds=VALUES, most=80_000,
+        large=("random", "equal"), small=14,
     ),
     "sums_in_a_band": Family(
         structure=ARRAY,
@@ -180,24 +172,14 @@ FAMILIES = {
             "Count the subarrays (at least one element, consecutive) whose sum is at least {s} and at most {s} + "
             "{width}."
         ),
-        solve=bands,
-        constants={"width": (3, 60), "s": (1, 40)},
-        bounds={"low": -1000, "high": 1000},
-        most=50_000,
-        large=("random", "zigzag"),
-        uses=FENWICK,
-        small=10,
+        solve=bands, constants={"width": (3, 60), "s": (1, 40)}, bounds={"low": -1000, "high": 1000}, most=50_000,
+        large=("random", "zigzag"), uses=FENWICK, small=10,
     ),
     "exact_variety": Family(
         structure=ARRAY,
         asks="Count the subarrays with at least {least} elements and exactly {d} different values.",
-        solve=variety,
-        constants={"least": (1, 60), "d": (2, 12)},
-        bounds={"low": 1, "high": 60},
-        most=80_000,
-        large=("random", "few"),
-        small=20,
-        medium=120,
+        solve=variety, constants={"least": (1, 25), "d": (2, 14)}, bounds={"low": 1, "high": 60}, most=80_000,
+        large=("random", "few"), small=30, medium=120,
     ),
     "extremes_of_subarrays": Family(
         structure=ARRAY,
@@ -205,11 +187,7 @@ FAMILIES = {
             "Each subarray (at least one element, consecutive) counts {p} times its largest value minus {q} times "
             "its smallest value. Print the sum over all subarrays."
         ),
-        solve=extremes,
-        constants={"p": (1, 30), "q": (1, 30)},
-        bounds=VALUES,
-        most=80_000,
-        large=("rising", "random"),
+        solve=extremes, constants={"p": (1, 30), "q": (1, 30)}, bounds=VALUES, most=80_000, large=("rising", "random"),
     ),
     "circular_blocks": Family(
         structure=ARRAY_K,
@@ -218,11 +196,8 @@ FAMILIES = {
             "sum of its elements, minus {c} for each of them, and minus {d} if it contains both a_n and, right after "
             "it, a_1. Print the largest worth."
         ),
-        solve=circles,
-        constants={"d": (0, 60), "c": (0, 20)},
-        bounds={"low": -(10**9), "high": 10**9},
-        most=60_000,
-        large=("random", "falling"),
+        solve=circles, constants={"d": (0, 60), "c": (0, 20)}, bounds={"low": -4 * 10**8, "high": 4 * 10**8},
+        most=60_000, large=("random", "falling"),
     ),
     "heavy_chains": Family(
         structure=ARRAY,
@@ -231,10 +206,7 @@ FAMILIES = {
             "least {g} more than the one before. An element v weighs 1 plus the remainder of v divided by {w}. Print "
             "the largest total weight."
         ),
-        solve=heavy_chain,
-        constants={"g": (1, 20), "w": (2, 30)},
-        bounds=VALUES,
-        most=50_000,
+        solve=heavy_chain, constants={"g": (1, 20), "w": (2, 30)}, bounds=VALUES, most=50_000,
         large=("random", "rising"),
     ),
     "ranks_in_windows": Family(
@@ -243,22 +215,14 @@ FAMILIES = {
             "For each window of k consecutive elements take the element of rank r in ascending order, where r is k * "
             "{p} / {q} rounded up (rank 1 is the smallest; equal elements have ranks of their own). Print the sum."
         ),
-        solve=ranks,
-        constants={"q": (2, 40), "p": (1, "q")},
-        bounds=VALUES,
-        most=40_000,
-        large=("random", "few"),
+        solve=ranks, constants={"q": (2, 40), "p": (1, "q")}, bounds=VALUES, most=40_000, large=("random", "few"),
         uses=FENWICK,
     ),
     "near_pairs": Family(
         structure=ARRAY,
         asks="Count the pairs of positions i < j with j - i >= {d} for which (a_i xor a_j) < {limit}.",
-        solve=near_pairs,
-        constants={"limit": (2, 500), "d": (1, 6)},
-        bounds={"low": 0, "high": 1 << 18},
-        most=50_000,
-        large=("random", "few"),
-        small=12,
+        solve=near_pairs, constants={"limit": (2, 500), "d": (1, 6)}, bounds={"low": 0, "high": 1 << 18}, most=50_000,
+        large=("random", "few"), small=12,
     ),
-}
+}  # fmt: skip
 CONTEST_ARRAYS = contest_taskset("contest_arrays", 1, FAMILIES)

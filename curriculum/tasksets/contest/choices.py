@@ -130,10 +130,7 @@ FAMILIES = {
             "overlap, and there must be a break of at least {gap} between the end of one and the begin of the next. "
             "Each accepted request costs a fee of {fee}. Print the largest profit; no request has to be accepted."
         ),
-        solve=bookings,
-        constants={"fee": (0, 40), "gap": (0, 6)},
-        bounds=SCHEDULE,
-        most=25_000,
+        solve=bookings, constants={"fee": (0, 60), "gap": (0, 6)}, bounds=SCHEDULE, most=25_000,
         large=("random", "chained"),
     ),
     "crowds": Family(
@@ -143,11 +140,7 @@ FAMILIES = {
             "Groups of fewer than {m} people do not count. Print the largest number of people of the others that are "
             "present at the same time, 0 if there are none."
         ),
-        solve=crowds,
-        constants={"c": (0, 60), "m": (1, 12)},
-        bounds=SCHEDULE,
-        most=25_000,
-        large=("random", "nested"),
+        solve=crowds, constants={"c": (0, 60), "m": (1, 12)}, bounds=SCHEDULE, most=25_000, large=("random", "nested"),
     ),
     "coverage": Family(
         structure=INTERVALS,
@@ -155,10 +148,7 @@ FAMILIES = {
             "Shift i works from time b_i to time e_i + {d} (w_i does not matter). Print the total length of time "
             "during which at least {k} shifts work."
         ),
-        solve=coverage,
-        constants={"d": (0, 60), "k": (2, 7)},
-        bounds={"top": 10**9, "high": 1000},
-        most=30_000,
+        solve=coverage, constants={"d": (0, 60), "k": (2, 7)}, bounds={"top": 10**9, "high": 1000}, most=30_000,
         large=("random", "nested"),
     ),
     "lamps": Family(
@@ -168,10 +158,7 @@ FAMILIES = {
             "and no two houses of a group are more than {reach} apart. A group costs {c} plus the distance between "
             "its first and last house. Print the lowest total cost."
         ),
-        solve=lamps,
-        constants={"c": (1, 40), "reach": (3, 30)},
-        bounds={"low": 0, "high": 20},
-        most=40_000,
+        solve=lamps, constants={"c": (1, 40), "reach": (3, 30)}, bounds={"low": 0, "high": 100}, most=40_000,
         large=("random", "high"),
     ),
     "jobs": Family(
@@ -181,11 +168,8 @@ FAMILIES = {
             "Each job takes {days} whole days, one job at a time from day 1 on, and doing a job costs {fee}. Print "
             "the largest profit; no job has to be done."
         ),
-        solve=jobs,
-        constants={"fee": (0, 60), "days": (1, 6)},
-        bounds={"top": 40_000, "high": 10**9},
-        most=30_000,
-        large=("random",),
+        solve=jobs, constants={"fee": (0, 60), "days": (1, 6)}, bounds={"top": 40_000, "high": 10**9}, most=30_000,
+        large=("equal", "random"),
     ),
     "packing": Family(
         structure=CAPACITY,
@@ -194,13 +178,8 @@ FAMILIES = {
             "is packed costs {fee}, however many are packed. Print the largest total value of packed pieces minus "
             "these costs; the box may stay empty."
         ),
-        solve=packing,
-        constants={"fee": (0, 600)},
-        bounds={"room": 2_500, "high": 1_000},
-        most=30,
-        large=("random",),
-        small=4,
-        medium=6,
+        solve=packing, constants={"fee": (0, 600)}, bounds={"room": 2_500, "high": 1_000}, most=30, large=("random",),
+        small=4, medium=6,
     ),
     "fair_shares": Family(
         structure=ARRAY,
@@ -208,12 +187,8 @@ FAMILIES = {
             "Divide the elements into two groups with the sums S and T; a group may be empty. Print the smallest "
             "possible value of |{p} * S - {q} * T|."
         ),
-        solve=shares,
-        constants={"p": (1, 30), "q": (1, 30)},
-        bounds={"low": 1, "high": 700},
-        most=500,
-        large=("random", "high"),
-        medium=12,
+        solve=shares, constants={"p": (1, 30), "q": (1, 30)}, bounds={"low": 1, "high": 700}, most=500,
+        large=("random", "high"), medium=12,
     ),
     "merging_piles": Family(
         structure=ARRAY,
@@ -221,13 +196,8 @@ FAMILIES = {
             "There are n piles, of a_i stones. In one step 2 to {k} piles are put together; that costs {p} times the "
             "number of stones in them. Print the lowest total cost of getting a single pile."
         ),
-        solve=merges,
-        constants={"p": (1, 90), "k": (3, 7)},
-        bounds={"low": 1, "high": 10**9},
-        most=50_000,
-        large=("random", "equal"),
-        small=7,
-        medium=7,
+        solve=merges, constants={"p": (1, 150), "k": (3, 5)}, bounds={"low": 1, "high": 10**9}, most=50_000,
+        large=("random", "equal"), small=7,
     ),
     "fair_parts": Family(
         structure=ARRAY_K,
@@ -236,10 +206,7 @@ FAMILIES = {
             "the sum of its elements plus {c} for every two neighbours in it. Print the smallest possible value of "
             "the largest load."
         ),
-        solve=divided,
-        constants={"c": (0, 600)},
-        bounds={"low": 1, "high": 10**6},
-        most=30_000,
+        solve=divided, constants={"c": (0, 600)}, bounds={"low": 1, "high": 10**6}, most=30_000,
         large=("random", "high"),
     ),
     "matches": Family(
@@ -248,11 +215,8 @@ FAMILIES = {
             "An element x may be matched with an element y at another position if {q} * y >= {p} * x + {d}. Each "
             "element is matched at most once. Print the largest number of matched pairs."
         ),
-        solve=matches,
-        constants={"d": (0, 9), "p": (4, 20), "q": (3, "p")},
-        bounds={"low": 0, "high": 10**9},
-        most=80_000,
-        large=("random", "few"),
+        solve=matches, constants={"d": (0, 9), "p": (4, 20), "q": (3, "p")}, bounds={"low": 0, "high": 10**9},
+        most=80_000, large=("random", "few"),
     ),
-}
+}  # fmt: skip
 CONTEST_CHOICES = contest_taskset("contest_choices", 1, FAMILIES)

@@ -27,10 +27,14 @@ SECONDS, SLACK, TOTAL_SECONDS = 1.0, 6.0, 120.0
 """Limits of a test: CPU seconds, or as a multiple of the reference's if that is longer; and of all tests."""
 OUTPUT_BYTES = 1 << 20
 TURNS, TOKENS = 12, 16_000
-SMALL, MEDIUM = 200, 12
+SMALL, MEDIUM = 200, 40
 """Number of test cases in the tests with small and medium cases."""
+ROUND = 5
+"""Number of test cases after which a growing constant begins again."""
 SHARES = (0.5, 0.6, 0.7, 0.85, 1.0)
 """Largest size of a case at each level, as a share of the family's."""
+FIXED = 20
+"""Sizes below this one are the same at all levels."""
 DRAWN = 30
 HEADER = """from __future__ import annotations
 
@@ -76,7 +80,7 @@ class Twist:
     """Change of a whole problem, which needs no change of its query."""
 
     grows: int = 0
-    """Difference of the first constant between a test case and the next."""
+    """Difference of the first constant between a test case and the next, within a round."""
     x: int = 0
     y: int = 0
     """Coding of the values: x times the given number, plus y; not coded if x is 0."""
@@ -124,7 +128,7 @@ def _coding(family: Family, twist: Twist, name: str, of: str) -> str:
 def _called(solve: Callable[..., Any], constants: Mapping[str, int], twist: Twist, given: str) -> str:
     """Returns the call of a solution for one case, as source."""
     first = next(iter(constants))
-    grows = f" + {twist.grows} * case" if twist.grows else ""
+    grows = f" + {twist.grows} * (case % {ROUND})" if twist.grows else ""
     named = ", ".join(f"{key}={value}{grows if key == first else ''}" for key, value in constants.items())
     return f"{solve.__name__}(*{given}, {named})"
 
@@ -192,7 +196,7 @@ def written(family: Family, constants: Mapping[str, int], twist: Twist, cases: l
             y = twist.y + (last if twist.chained else 0)
             shown[at] = encoded(given[at], low_of(family), twist.x, y, family.structure.modulus)
         inputs.append(printed_case(shown, family.structure.layout))
-        answer = family.solve(*given, **{**constants, first: constants[first] + twist.grows * number})
+        answer = family.solve(*given, **{**constants, first: constants[first] + twist.grows * (number % ROUND)})
         last = total_of(answer)
         outputs.append(" ".join(map(str, answer)) if isinstance(answer, list) else str(answer))
     return "\n".join(inputs) + "\n", "\n".join(outputs) + "\n"
@@ -204,8 +208,8 @@ def _twisted(family: Family, constants: Mapping[str, int], twist: Twist) -> str:
     if twist.grows:
         name = next(iter(constants))
         said += (
-            f"The number {name} = {constants[name]} is that of the first test case of an input; it is {twist.grows} "
-            "more in each test case than in the one before.\n"
+            f"The number {name} is {constants[name]} in the first test case of an input and {twist.grows} more in each "
+            f"of the next {ROUND - 1} than in the one before; after every {ROUND} test cases it begins again.\n"
         )
     if not twist.x:
         return said
@@ -232,7 +236,7 @@ def _twisted(family: Family, constants: Mapping[str, int], twist: Twist) -> str:
 def made(family: Family, level: int, rng: Random) -> Item:
     """Makes a task of a family: a program that solves all test cases of its input within the limits."""
     constants, twist = constants_of(family, rng), twist_of(level, rng)
-    most = max(2, int(family.most * SHARES[level]))
+    most = family.most if family.most < FIXED else int(family.most * SHARES[level])
     stdin, expected = written(family, constants, twist, cases_of(family, constants, rng, 3, min(family.small, 5)))
     described = family.structure.text.format(most=most, **family.bounds)
     text = (

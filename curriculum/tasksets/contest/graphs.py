@@ -222,10 +222,7 @@ FAMILIES = {
             "coupon may be used: the road then costs w_i / {p}, rounded down, plus {q}. Print the lowest cost of a "
             "route from 1 to n, or -1 if there is none."
         ),
-        solve=coupon_route,
-        constants={"q": (0, 30), "p": (2, 9), "c": (1, 3)},
-        bounds=WEIGHTS,
-        most=7_000,
+        solve=coupon_route, constants={"q": (0, 30), "p": (2, 9), "c": (1, 3)}, bounds=WEIGHTS, most=7_000,
         large=("chain", "ladder"),
     ),
     "climbs": Family(
@@ -236,13 +233,8 @@ FAMILIES = {
             "down. Print the lowest cost of a way from the first field of the first line to the last field of the "
             "last line."
         ),
-        solve=climb,
-        constants={"up": (1, 30), "down": (0, 20)},
-        bounds={"letters": "abcdefghijklmnopqrstuvwxyz"},
-        most=75,
-        large=("snake", "random"),
-        small=5,
-        medium=10,
+        solve=climb, constants={"up": (1, 30), "down": (0, 20)}, bounds={"letters": "abcdefghijklmnopqrstuvwxyz"},
+        most=75, large=("snake", "random"), small=5, medium=10,
     ),
     "route_counts": Family(
         structure=GRAPH,
@@ -251,11 +243,8 @@ FAMILIES = {
             "the lowest cost; routes that use different roads are different, roads from a place to itself are never "
             "used. Print the number's remainder when divided by {modulus}, 0 if there is no route."
         ),
-        solve=route_count,
-        constants={"c": (0, 40), "modulus": (10**6, 10**9)},
-        bounds={"low": 1, "high": 4},
-        most=15_000,
-        large=("ladder", "chain"),
+        solve=route_count, constants={"c": (0, 40), "modulus": (10**6, 10**9)}, bounds={"low": 1, "high": 4},
+        most=15_000, large=("ladder", "chain"),
     ),
     "forests": Family(
         structure=GRAPH,
@@ -263,11 +252,7 @@ FAMILIES = {
             "A cable between u_i and v_i costs {p} * w_i + {q} * |u_i - v_i|. Choose cables so that all pairs that "
             "can be connected by the given cables are connected. Print the lowest total cost."
         ),
-        solve=forest,
-        constants={"q": (0, 30), "p": (1, 20)},
-        bounds=WEIGHTS,
-        most=25_000,
-        large=("chain", "random"),
+        solve=forest, constants={"q": (0, 30), "p": (1, 20)}, bounds=WEIGHTS, most=25_000, large=("chain", "random"),
         uses=(leader_of,),
     ),
     "upward_routes": Family(
@@ -278,10 +263,7 @@ FAMILIES = {
             "odd one. A tour is worth the sum of w_i - {c} over its roads; a tour without roads is worth 0. Print "
             "the largest worth."
         ),
-        solve=upward,
-        constants={"c": (0, 600)},
-        bounds={"low": 1, "high": 2000},
-        most=25_000,
+        solve=upward, constants={"c": (0, 600)}, bounds={"low": 1, "high": 2000}, most=25_000,
         large=("chain", "ladder"),
     ),
     "rings": Family(
@@ -291,10 +273,7 @@ FAMILIES = {
             "can be reached from the other; a place alone is a ring too. Print {p} times the sum of the squares of "
             "the rings' sizes, plus {q} times the number of rings that no road from another ring enters."
         ),
-        solve=rings,
-        constants={"p": (1, 30), "q": (1, 30)},
-        bounds={"low": 1, "high": 9},
-        most=14_000,
+        solve=rings, constants={"p": (1, 30), "q": (1, 30)}, bounds={"low": 1, "high": 9}, most=14_000,
         large=("chain", "random"),
     ),
     "contradictions": Family(
@@ -304,11 +283,7 @@ FAMILIES = {
             "remainder as w_i when divided by {m}. Take the statements in the given order. One that cannot be true "
             "together with those accepted before is rejected, any other is accepted. Print how many are rejected."
         ),
-        solve=contradictions,
-        constants={"m": (2, 600)},
-        bounds=WEIGHTS,
-        most=25_000,
-        large=("chain", "ladder"),
+        solve=contradictions, constants={"m": (2, 600)}, bounds=WEIGHTS, most=25_000, large=("chain", "ladder"),
     ),
     "bridges": Family(
         structure=GRAPH,
@@ -317,10 +292,7 @@ FAMILIES = {
             "are not connected any more, and then each of them is still connected to at least {least} places, itself "
             "included. Print the sum of w_i + {c} over all vital roads."
         ),
-        solve=bridges,
-        constants={"c": (0, 300), "least": (1, 4)},
-        bounds=WEIGHTS,
-        most=14_000,
+        solve=bridges, constants={"c": (0, 300), "least": (1, 4)}, bounds=WEIGHTS, most=14_000,
         large=("chain", "random"),
     ),
     "carpets": Family(
@@ -329,13 +301,8 @@ FAMILIES = {
             "Choose a rectangle of fields that all have the letter a. With h lines and b columns it is worth {p} * h "
             "+ {q} * b. Print the largest worth, 0 if there is no letter a."
         ),
-        solve=carpets,
-        constants={"p": (1, 30), "q": (1, 30)},
-        bounds={"letters": "abc"},
-        most=450,
-        large=("random",),
-        small=6,
-        medium=14,
+        solve=carpets, constants={"p": (1, 30), "q": (1, 30)}, bounds={"letters": "abc"}, most=450, large=("random",),
+        small=6, medium=14,
     ),
-}
+}  # fmt: skip
 CONTEST_GRAPHS = contest_taskset("contest_graphs", 1, FAMILIES)

@@ -173,13 +173,8 @@ FAMILIES = {
             "divided by {m}, and in which no two digits beside each other differ by exactly {gap}. Print these "
             "counts."
         ),
-        solve=digit_sums,
-        constants={"m": (3, 14), "r": (0, "m"), "gap": (0, 6)},
-        bounds={"high": 10**15},
-        most=60,
-        large=("random",),
-        small=3,
-        medium=6,
+        solve=digit_sums, constants={"m": (3, 14), "r": (0, "m"), "gap": (0, 6)}, bounds={"high": 10**15}, most=60,
+        large=("random",), small=3, medium=6,
     ),
     "patterns": Family(
         structure=NUMBERS,
@@ -187,13 +182,8 @@ FAMILIES = {
             "For each x_i count the rows of x_i stones of {letters} colours in which no more than {run} stones in a "
             "row have the same colour. Print the remainders of these counts when divided by {modulus}."
         ),
-        solve=patterns,
-        constants={"modulus": (10**6, 10**9), "letters": (2, 30), "run": (2, 5)},
-        bounds={"high": 10**15},
-        most=200,
-        large=("random",),
-        small=4,
-        medium=8,
+        solve=patterns, constants={"modulus": (10**6, 10**9), "letters": (2, 30), "run": (2, 5)},
+        bounds={"high": 10**15}, most=200, large=("random",), small=4, medium=8,
     ),
     "stones": Family(
         structure=NUMBERS,
@@ -203,13 +193,8 @@ FAMILIES = {
             "number of stones) after which the player who made it wins, if both play as well as possible from there "
             "on."
         ),
-        solve=stones,
-        constants={"a": (1, 8), "b": (1, 7), "c": (1, 7)},
-        bounds={"high": 10**15},
-        most=1_000,
-        large=("random",),
-        small=4,
-        medium=8,
+        solve=stones, constants={"a": (1, 8), "b": (1, 7), "c": (1, 7)}, bounds={"high": 10**15}, most=1_000,
+        large=("random",), small=4, medium=8,
     ),
     "visits": Family(
         structure=POINTS,
@@ -217,13 +202,8 @@ FAMILIES = {
             "Start at point 1 and visit all n points in any order, ending anywhere. Going from (x, y) to (x', y') "
             "costs {p} * |x - x'| + {q} * |y - y'|. Print the lowest total cost."
         ),
-        solve=visits,
-        constants={"p": (1, 30), "q": (1, 30)},
-        bounds={"high": 10**9},
-        most=12,
-        large=("random",),
-        small=6,
-        medium=7,
+        solve=visits, constants={"p": (1, 30), "q": (1, 30)}, bounds={"high": 10**9}, most=12, large=("random",),
+        small=6, medium=7,
     ),
     "divisor_pairs": Family(
         structure=ARRAY,
@@ -231,12 +211,8 @@ FAMILIES = {
             "Count the pairs of positions i < j for which the greatest common divisor of a_i and a_j leaves the "
             "remainder {r} when divided by {m}."
         ),
-        solve=divisor_pairs,
-        constants={"m": (2, 40), "r": (0, "m")},
-        bounds={"low": 1, "high": 60_000},
-        most=50_000,
-        large=("random",),
-        small=12,
+        solve=divisor_pairs, constants={"m": (2, 40), "r": (0, "m")}, bounds={"low": 1, "high": 20_000}, most=40_000,
+        large=("random",), small=12,
     ),
     "quotients": Family(
         structure=NUMBERS,
@@ -244,13 +220,8 @@ FAMILIES = {
             "For each x_i add up x_i / j, rounded down, for all j from 1 to x_i that leave the remainder {r} when "
             "divided by {m}. Print these sums."
         ),
-        solve=quotients,
-        constants={"m": (2, 40), "r": (0, "m")},
-        bounds={"high": 2 * 10**9},
-        most=6,
-        large=("random",),
-        small=3,
-        medium=4,
+        solve=quotients, constants={"m": (2, 40), "r": (0, "m")}, bounds={"high": 2 * 10**9}, most=6,
+        large=("random",), small=3, medium=4,
     ),
     "sequence_sums": Family(
         structure=NUMBERS,
@@ -259,13 +230,8 @@ FAMILIES = {
             "plus {b}, of which the remainder is taken when divided by {modulus}. For each x_i print the remainder "
             "of the sum of the first x_i terms when divided by {modulus}."
         ),
-        solve=sequence_sums,
-        constants={"b": (0, 99), "a": (2, 99), "modulus": (100, 10**9)},
-        bounds={"high": 10**15},
-        most=500,
-        large=("random",),
-        small=4,
-        medium=8,
+        solve=sequence_sums, constants={"b": (0, 99), "a": (2, 99), "modulus": (100, 10**9)}, bounds={"high": 10**15},
+        most=500, large=("random",), small=4, medium=8,
     ),
     "factor_counts": Family(
         structure=NUMBERS,
@@ -273,13 +239,8 @@ FAMILIES = {
             "For each x_i count the numbers from x_i to x_i + {width} - 1 that are a product of exactly {k} primes, "
             "which may be equal (1 is the product of none). Print these counts."
         ),
-        solve=factor_counts,
-        constants={"width": (200, 600), "k": (1, 4)},
-        bounds={"high": 10**12},
-        most=2,
-        large=("random",),
-        small=2,
-        medium=2,
+        solve=factor_counts, constants={"width": (200, 600), "k": (1, 4)}, bounds={"high": 10**12}, most=2,
+        large=("random",), small=2, medium=2,
     ),
     "circle_games": Family(
         structure=NUMBERS,
@@ -289,13 +250,8 @@ FAMILIES = {
             "with number j, gets the prize number that lies {s} places after j, where 1 follows x. For each x_i "
             "print the prize number."
         ),
-        solve=circle_games,
-        constants={"k": (2, 99), "s": (0, 9)},
-        bounds={"high": 300_000},
-        most=50,
-        large=("random",),
-        small=4,
-        medium=8,
+        solve=circle_games, constants={"k": (2, 99), "s": (0, 9)}, bounds={"high": 300_000}, most=50,
+        large=("random",), small=4, medium=8,
     ),
-}
+}  # fmt: skip
 CONTEST_NUMBERS = contest_taskset("contest_numbers", 1, FAMILIES)

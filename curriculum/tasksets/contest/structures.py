@@ -34,7 +34,9 @@ class Structure:
 def drawn(rng: Random, n: int, shape: str, low: int, high: int) -> list[int]:
     """Draws n numbers: mixed, or random, rising, falling, equal, few different ones, high, or zigzag."""
     if shape == "any":
-        high = min(high, low + rng.choice((1, 3, 9, 40, high - low)))
+        span = rng.choice((1, 3, 9, 40, 200, high - low))
+        low = max(low, -span // 2) if low < 0 < high else low
+        high = min(high, low + span)
         shape = rng.choice(("random", "random", "random", "rising", "falling", "equal", "high"))
     if shape == "equal":
         return [rng.randint(low, high)] * n
@@ -70,11 +72,11 @@ def make_capacity(rng: Random, n: int, shape: str, *, room: int, high: int) -> l
 
 def make_intervals(rng: Random, n: int, shape: str, *, top: int, high: int) -> list[Any]:
     worth = drawn(rng, n, "any" if shape == "any" else "random", 1, high)
-    rows = []
+    rows, wide = [], rng.choice((5, 12, 40, 200))
     for at in range(n):
         if shape == "any":
-            begin = rng.randint(0, 12)
-            end = begin + rng.randint(1, 6)
+            begin = rng.randint(0, wide)
+            end = begin + rng.randint(1, 1 + wide // 2)
         elif shape == "nested":
             begin, end = at, top - at
         elif shape == "chained":
@@ -90,7 +92,7 @@ def make_intervals(rng: Random, n: int, shape: str, *, top: int, high: int) -> l
 def make_pairs(rng: Random, n: int, shape: str, *, top: int, high: int) -> list[Any]:
     worth = drawn(rng, n, "any" if shape == "any" else "random", 1, high)
     most = rng.randint(1, 12) if shape == "any" else top
-    return [[(rng.randint(1, most), one) for one in worth]]
+    return [[(most if shape == "equal" else rng.randint(1, most), one) for one in worth]]
 
 
 def make_word(rng: Random, n: int, shape: str, *, letters: str) -> list[Any]:
@@ -157,11 +159,11 @@ def make_graph(rng: Random, n: int, shape: str, *, low: int, high: int) -> list[
 
 def make_thresholds(rng: Random, n: int, shape: str, *, low: int, high: int) -> list[Any]:
     n, edges = make_graph(rng, n, shape, low=low, high=high)
-    return [n, edges, [max(low, rng.choice(edges)[2] + rng.randint(-1, 1)) for _ in range(n)]]
+    return [n, edges, [rng.choice(edges)[2] + rng.randint(0, 60) for _ in range(n)]]
 
 
 def make_grid(rng: Random, n: int, shape: str, *, letters: str) -> list[Any]:
-    if shape == "snake":
+    if shape == "snake" or (shape == "any" and rng.random() < 0.4):
         wall, way = letters[-1], letters[0]
         rows = [way * n if row % 2 == 0 else "".join(rng.choices(letters, k=n)) for row in range(n)]
         for row in range(1, n, 2):

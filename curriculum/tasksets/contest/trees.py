@@ -97,10 +97,10 @@ def distances(e: list[tuple[int, int, int]], *, m: int, r: int, c: int) -> int:
     return found
 
 
-def near_vertices(e: list[tuple[int, int, int]], *, k: int) -> int:
+def near_vertices(e: list[tuple[int, int, int]], *, c: int, k: int) -> int:
     near: list[dict[int, int]] = [{} for _ in range(len(e) + 2)]
     for u, v, w in e:
-        near[u][v] = near[v][u] = w
+        near[u][v] = near[v][u] = w + c
 
     def close(far: list[int]) -> int:
         far.sort()
@@ -206,11 +206,7 @@ FAMILIES = {
             "A path goes from a vertex along edges, none of them twice. It is worth the sum of the weights of its "
             "edges minus {c} for each edge; a path without edges is worth 0. Print the largest worth."
         ),
-        solve=best_path,
-        uses=(rooted,),
-        constants={"c": (0, 600)},
-        bounds={"low": -1000, "high": 2000},
-        most=40_000,
+        solve=best_path, uses=(rooted,), constants={"c": (0, 600)}, bounds={"low": -1000, "high": 2000}, most=40_000,
         large=("path", "deep"),
     ),
     "meetings": Family(
@@ -219,13 +215,8 @@ FAMILIES = {
             "The distance of two vertices is the sum of the weights on the path between them. Add up the distances "
             "of all pairs u, v where u leaves the remainder {r} when divided by {m} and v does not."
         ),
-        solve=meetings,
-        uses=(rooted,),
-        constants={"m": (3, 40), "r": (0, "m")},
-        bounds=WEIGHTS,
-        most=40_000,
-        large=("path", "random"),
-        small=9,
+        solve=meetings, uses=(rooted,), constants={"m": (3, 40), "r": (0, "m")}, bounds=WEIGHTS, most=40_000,
+        large=("path", "random"), small=9,
     ),
     "path_sums": Family(
         structure=TREE_QUERIES,
@@ -233,11 +224,7 @@ FAMILIES = {
             "For each query print the sum of those weights on the path between its two vertices that leave the "
             "remainder {r} when divided by {m}."
         ),
-        solve=path_sums,
-        uses=(rooted,),
-        constants={"m": (2, 40), "r": (0, "m")},
-        bounds=WEIGHTS,
-        most=25_000,
+        solve=path_sums, uses=(rooted,), constants={"m": (2, 40), "r": (0, "m")}, bounds=WEIGHTS, most=25_000,
         large=("path", "deep"),
     ),
     "pairings": Family(
@@ -246,11 +233,7 @@ FAMILIES = {
             "Choose edges of which no two have a vertex in common. Each chosen edge is worth its weight minus {fee}. "
             "Print the largest total worth; no edge has to be chosen."
         ),
-        solve=pairings,
-        uses=(rooted,),
-        constants={"fee": (0, 600)},
-        bounds={"low": 1, "high": 2000},
-        most=40_000,
+        solve=pairings, uses=(rooted,), constants={"fee": (0, 600)}, bounds={"low": 1, "high": 2000}, most=40_000,
         large=("path", "random"),
     ),
     "distances": Family(
@@ -260,25 +243,17 @@ FAMILIES = {
             "different vertices (without order) whose path has a length that leaves the remainder {r} when divided "
             "by {m}."
         ),
-        solve=distances,
-        uses=(rooted,),
-        constants={"c": (0, 40), "m": (3, 12), "r": (0, "m")},
-        bounds=WEIGHTS,
-        most=30_000,
-        large=("path", "random"),
+        solve=distances, uses=(rooted,), constants={"c": (0, 40), "m": (3, 12), "r": (0, "m")}, bounds=WEIGHTS,
+        most=30_000, large=("path", "random"),
     ),
     "near_vertices": Family(
         structure=TREE,
         asks=(
-            "Count the pairs of different vertices (without order) between which the sum of the weights on the path "
-            "is at most {k}."
+            "Count the pairs of different vertices (without order) between which the path is at most {k} long, where "
+            "an edge has the length w_i + {c}."
         ),
-        solve=near_vertices,
-        constants={"k": (3, 700)},
-        bounds={"low": 0, "high": 25},
-        most=14_000,
-        large=("path", "random"),
-        small=20,
+        solve=near_vertices, constants={"c": (0, 9), "k": (20, 90)}, bounds={"low": 0, "high": 25}, most=14_000,
+        large=("path", "random"), small=20,
     ),
     "lineages": Family(
         structure=TREE_QUERIES,
@@ -287,11 +262,7 @@ FAMILIES = {
             "u the weight of the edge from u to its parent (0 for the root) plus {c}, and then asks for the sum S of "
             "the values in the subtree of v, with v. For each query print S divided by {d}, rounded down."
         ),
-        solve=lineage,
-        uses=(rooted,),
-        constants={"c": (0, 60), "d": (1, 9)},
-        bounds=WEIGHTS,
-        most=20_000,
+        solve=lineage, uses=(rooted,), constants={"c": (0, 60), "d": (1, 9)}, bounds=WEIGHTS, most=20_000,
         large=("path", "deep"),
     ),
     "linked_pairs": Family(
@@ -300,13 +271,8 @@ FAMILIES = {
             "For each x_i keep only the edges with w + {c} <= x_i. Count the pairs of different vertices (without "
             "order) that are both divisible by {m} and connected by these edges. Print these counts."
         ),
-        solve=linked_pairs,
-        constants={"c": (0, 99), "m": (1, 4)},
-        bounds={"low": 1, "high": 10**6},
-        most=25_000,
-        large=("chain", "random"),
-        uses=(leader_of,),
-        small=12,
+        solve=linked_pairs, constants={"c": (0, 63), "m": (1, 5)}, bounds={"low": 1, "high": 10**6}, most=25_000,
+        large=("chain", "random"), uses=(leader_of,), small=12,
     ),
     "jumps": Family(
         structure=JUMPS,
@@ -316,11 +282,7 @@ FAMILIES = {
             "and from there on, in the same jump, to the f of that field. For each query print the field where it is "
             "after k_i jumps from v_i, times {d}."
         ),
-        solve=jumps,
-        constants={"c": (1, 40), "d": (1, 9)},
-        bounds={"high": 10**15},
-        most=14_000,
-        large=("cycle",),
+        solve=jumps, constants={"c": (1, 40), "d": (1, 9)}, bounds={"high": 10**15}, most=14_000, large=("cycle",),
     ),
-}
+}  # fmt: skip
 CONTEST_TREES = contest_taskset("contest_trees", 1, FAMILIES)

@@ -75,7 +75,7 @@ def anagrams(s: str, t: str, *, k: int, w: int) -> int:
             gone = s[at - len(t)]
             difference += weight[gone] if count[gone] <= 0 else -weight[gone]
             count[gone] -= 1
-        found += at >= len(t) - 1 and difference <= k
+        found += at >= len(t) - 1 and difference <= 2 * k
     return found
 
 
@@ -170,14 +170,8 @@ FAMILIES = {
             "Print the sum of the lengths of all prefixes of s that have at least {least} letters and occur at least "
             "{k} times in s (occurrences may overlap; the prefix itself counts)."
         ),
-        solve=frequent_prefixes,
-        uses=(borders,),
-        constants={"least": (1, 40), "k": (2, 12)},
-        bounds=LETTERS,
-        most=80_000,
-        large=("equal", "periodic"),
-        small=40,
-        medium=300,
+        solve=frequent_prefixes, uses=(borders,), constants={"least": (1, 40), "k": (2, 12)}, bounds=LETTERS,
+        most=80_000, large=("equal", "periodic"), small=40, medium=300,
     ),
     "repetitions": Family(
         structure=WORD,
@@ -186,13 +180,8 @@ FAMILIES = {
             "in a row. If it is written j >= {k} times, the prefix counts the length of w plus {d} * j. Print the "
             "sum over all prefixes."
         ),
-        solve=repetitions,
-        uses=(borders,),
-        constants={"d": (0, 90), "k": (2, 6)},
-        bounds=LETTERS,
-        most=80_000,
-        large=("equal", "periodic"),
-        small=12,
+        solve=repetitions, uses=(borders,), constants={"d": (0, 90), "k": (2, 6)}, bounds=LETTERS, most=80_000,
+        large=("periodic", "equal"), small=12,
     ),
     "palindromes": Family(
         structure=WORD,
@@ -200,13 +189,8 @@ FAMILIES = {
             "Count the pairs of positions i <= j for which s_i ... s_j is a palindrome of at least {least} letters "
             "whose length leaves the remainder {r} when divided by {m}."
         ),
-        solve=palindromes,
-        constants={"m": (3, 20), "r": (0, "m"), "least": (1, 9)},
-        bounds=LETTERS,
-        most=40_000,
-        large=("equal", "periodic"),
-        small=20,
-        medium=100,
+        solve=palindromes, constants={"m": (3, 20), "r": (0, "m"), "least": (1, 9)}, bounds=LETTERS, most=40_000,
+        large=("equal", "periodic"), small=20, medium=100,
     ),
     "subsequences": Family(
         structure=WORD,
@@ -214,27 +198,18 @@ FAMILIES = {
             "Count the different non-empty words that are subsequences of s and whose number of letters is divisible "
             "by {d}. Print the number's remainder when divided by {modulus}."
         ),
-        solve=subsequences,
-        constants={"modulus": (10**6, 10**9), "d": (2, 5)},
-        bounds=LETTERS,
-        most=40_000,
-        large=("random", "two"),
-        small=9,
-        medium=14,
+        solve=subsequences, constants={"modulus": (10**6, 10**9), "d": (2, 5)}, bounds=LETTERS, most=40_000,
+        large=("random", "two"), small=9, medium=14,
     ),
     "loose_anagrams": Family(
         structure=WORDS,
         asks=(
             "Compare each block of |t| consecutive letters of s with t: for each letter of the alphabet take the "
             "difference, without its sign, of its numbers of occurrences in both, times {w} for each of the vowels "
-            "a, e, i, o, u, and add these up. Count the blocks (by position) for which the sum is at most {k}."
+            "a, e, i, o, u, and add these up. Count the blocks (by position) for which the sum is at most 2 * {k}."
         ),
-        solve=anagrams,
-        constants={"k": (0, 60), "w": (2, 9)},
-        bounds={**LETTERS, "part": 2},
-        most=60_000,
-        large=("random", "two"),
-        small=12,
+        solve=anagrams, constants={"w": (2, 80), "k": (0, 4)}, bounds={**LETTERS, "part": 2}, most=60_000,
+        large=("random", "two"), small=12,
     ),
     "plain_blocks": Family(
         structure=WORD_K,
@@ -242,13 +217,8 @@ FAMILIES = {
             "Count the pairs of positions i <= j for which s_i ... s_j has at least {least} letters, no letter more "
             "than k times, and at most {d} different letters."
         ),
-        solve=plain_blocks,
-        constants={"least": (1, 40), "d": (2, 9)},
-        bounds=LETTERS,
-        most=80_000,
-        large=("random", "two"),
-        small=40,
-        medium=200,
+        solve=plain_blocks, constants={"least": (1, 40), "d": (2, 9)}, bounds=LETTERS, most=80_000,
+        large=("random", "two"), small=40, medium=200,
     ),
     "different_substrings": Family(
         structure=WORD_K,
@@ -256,13 +226,8 @@ FAMILIES = {
             "Count the different words that occur in s as consecutive letters, have at least {least} and at most k "
             "letters, and a length that leaves the remainder {r} when divided by {m}."
         ),
-        solve=substrings,
-        constants={"least": (1, 30), "m": (2, 8), "r": (0, "m")},
-        bounds=LETTERS,
-        most=16_000,
-        large=("random", "periodic"),
-        small=30,
-        medium=80,
+        solve=substrings, constants={"m": (2, 12), "r": (0, "m"), "least": (1, 12)}, bounds=LETTERS, most=16_000,
+        large=("random", "periodic"), small=30, medium=80,
     ),
     "nestings": Family(
         structure=WORD,
@@ -271,13 +236,8 @@ FAMILIES = {
             "of positions i <= j for which s_i ... s_j has properly nested brackets, at least {least} letters and at "
             "least {neutral} neutral letters."
         ),
-        solve=nestings,
-        constants={"neutral": (0, 15), "least": (1, 30)},
-        bounds={"letters": "abc"},
-        most=80_000,
-        large=("periodic", "random", "pairs"),
-        small=30,
-        medium=150,
+        solve=nestings, constants={"neutral": (0, 8), "least": (1, 40)}, bounds={"letters": "abc"}, most=80_000,
+        large=("periodic", "random", "pairs"), small=30, medium=150,
     ),
     "alignments": Family(
         structure=WORDS,
@@ -286,11 +246,8 @@ FAMILIES = {
             "letters, or inserting one, costs {opening} + {each} * j. Every letter of s is replaced, deleted or "
             "kept, and no letter is changed twice. Print the lowest total cost."
         ),
-        solve=alignments,
-        constants={"opening": (1, 20), "each": (1, 6), "other": (1, 30)},
-        bounds={**LETTERS, "part": 1},
-        most=500,
-        large=("random", "two"),
+        solve=alignments, constants={"opening": (1, 20), "each": (1, 6), "other": (1, 30)},
+        bounds={**LETTERS, "part": 1}, most=500, large=("random", "two"),
     ),
-}
+}  # fmt: skip
 CONTEST_WORDS = contest_taskset("contest_words", 1, FAMILIES)

@@ -86,10 +86,10 @@ def distances(e, *, m, r, c):
     return sum(sum(w + c for w in path_of(near, u, v)) % m == r for u in range(1, n + 1) for v in range(1, u))
 
 
-def near_vertices(e, *, k):
+def near_vertices(e, *, c, k):
     near = neighbours(e)
     n = len(e) + 1
-    return sum(sum(path_of(near, u, v)) <= k for u in range(1, n + 1) for v in range(1, u))
+    return sum(sum(w + c for w in path_of(near, u, v)) <= k for u in range(1, n + 1) for v in range(1, u))
 
 
 def lineage(e, o, *, c, d):

@@ -51,7 +51,7 @@ def anagrams(s, t, *, k, w):
     for at in range(len(s) - len(t) + 1):
         block = Counter(s[at : at + len(t)])
         letters = set(block) | set(wanted)
-        found += sum(abs(block[one] - wanted[one]) * (w if one in "aeiou" else 1) for one in letters) <= k
+        found += sum(abs(block[one] - wanted[one]) * (w if one in "aeiou" else 1) for one in letters) <= 2 * k
     return found
 
 
