@@ -62,7 +62,6 @@ PLACES: dict[str, dict[str, str]] = {
         "program_repair": "curriculum.tasksets.programs.repair:REPAIRS",
         "program_completion": "curriculum.tasksets.programs.completion:COMPLETIONS",
         "program_translation": "curriculum.tasksets.programs.translation:TRANSLATIONS",
-        "program_speed": "curriculum.tasksets.programs.speed:SPEEDS",
         "program_tracing": "curriculum.tasksets.programs.tracing:TRACES",
     },
     "contests": {

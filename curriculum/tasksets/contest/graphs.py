@@ -241,7 +241,7 @@ FAMILIES = {
         asks=(
             "Roads lead in both directions between u_i and v_i and cost w_i + {c}. Count the routes from 1 to n with "
             "the lowest cost; routes that use different roads are different, roads from a place to itself are never "
-            "used. Print the number's remainder when divided by {modulus}, 0 if there is no route."
+            "used. Print the number's remainder when divided by {modulus}, 0 if no route exists."
         ),
         solve=route_count, constants={"c": (0, 40), "modulus": (10**6, 10**9)}, bounds={"low": 1, "high": 4},
         most=15_000, large=("ladder", "chain"),
@@ -299,7 +299,7 @@ FAMILIES = {
         structure=GRID,
         asks=(
             "Choose a rectangle of fields that all have the letter a. With h lines and b columns it is worth {p} * h "
-            "+ {q} * b. Print the largest worth, 0 if there is no letter a."
+            "+ {q} * b. Print the largest worth, 0 if the letter a does not occur."
         ),
         solve=carpets, constants={"p": (1, 30), "q": (1, 30)}, bounds={"letters": "abc"}, most=450, large=("random",),
         small=6, medium=14,

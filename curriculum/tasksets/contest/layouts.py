@@ -3,7 +3,7 @@
 Every function here is also copied, as source, into the programs that run in sandboxes, so each uses only its arguments,
 the standard library and its neighbours. A layout is a tuple of items, one per line or block of lines:
 
-    "n k"        numbers on one line; one that a later item uses as a length is no argument of its own
+    "n k"        numbers on one line; one that a later item uses as a length is not passed itself
     "a[n]"       a line of n numbers
     "e[n - 1]3"  n - 1 lines of three numbers
     "s$"         a line with a word

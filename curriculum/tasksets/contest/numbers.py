@@ -246,7 +246,7 @@ FAMILIES = {
         structure=NUMBERS,
         asks=(
             "x children stand in a circle, numbered from 1. Counting begins with child 1, goes around, and every "
-            "{k}-th child leaves; counting goes on behind it. Then the numbers are shifted: the last child left, "
+            "{k}-th child leaves; counting continues behind it. Then the numbers are shifted: the last child left, "
             "with number j, gets the prize number that lies {s} places after j, where 1 follows x. For each x_i "
             "print the prize number."
         ),
