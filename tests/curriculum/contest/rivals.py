@@ -105,7 +105,7 @@ IDEAS: dict[str, Change] = {
     "visits": slow_words.visits_to_the_nearest,
     "divisor_pairs": (" - sum(pairs[2 * divisor :: divisor])", ""),
     "quotients": ("(end - r) // m - (begin - 1 - r) // m", "(end - begin + 1) // m"),
-    "sequence_sums": ("number, term, total = length", "number, term, total = length % modulus"),
+    "sequence_sums": ("rest + plus * part + rest", "2 * rest"),
     "factor_counts": ("while rest[at] % prime == 0", "if rest[at] % prime == 0"),
     "circle_games": ("(last[-1] + k) % size", "(last[-1] + k - 1) % size"),
 }
