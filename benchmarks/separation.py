@@ -39,7 +39,7 @@ from curriculum.separation.index import SeparationIndex, text_of
 from curriculum.separation.rules import FEWEST_TOKENS, Match
 from policies.statistics import wilson
 
-SLOW = ("program_translation", "program_speed")
+SLOW = ("program_translation",)
 """Tasksets that take longer to draw than the others together; `--short` leaves them out."""
 PARTS = 5
 """Of so many blocks of neighbours in the registry, each in turn is not sealed: it gives clean texts."""

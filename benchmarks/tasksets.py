@@ -53,8 +53,9 @@ RATE, TRIED_RATE = 2_000, 10
 TRIED = frozenset(
     (
         *("assignments", "grids", "knights", "propositions", "colourings", "shortest_ways", "hidden_rules"),
-        *("programs", "program_repair", "program_completion", "program_translation", "program_speed"),
+        *("programs", "program_repair", "program_completion", "program_translation"),
         "program_tracing",
+        *(f"contest_{of}" for of in ("arrays", "choices", "words", "trees", "graphs", "numbers")),
         "regular_expressions",
     )
 )

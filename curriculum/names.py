@@ -62,8 +62,15 @@ PLACES: dict[str, dict[str, str]] = {
         "program_repair": "curriculum.tasksets.programs.repair:REPAIRS",
         "program_completion": "curriculum.tasksets.programs.completion:COMPLETIONS",
         "program_translation": "curriculum.tasksets.programs.translation:TRANSLATIONS",
-        "program_speed": "curriculum.tasksets.programs.speed:SPEEDS",
         "program_tracing": "curriculum.tasksets.programs.tracing:TRACES",
+    },
+    "contests": {
+        "contest_arrays": "curriculum.tasksets.contest.arrays:CONTEST_ARRAYS",
+        "contest_choices": "curriculum.tasksets.contest.choices:CONTEST_CHOICES",
+        "contest_words": "curriculum.tasksets.contest.words:CONTEST_WORDS",
+        "contest_trees": "curriculum.tasksets.contest.trees:CONTEST_TREES",
+        "contest_graphs": "curriculum.tasksets.contest.graphs:CONTEST_GRAPHS",
+        "contest_numbers": "curriculum.tasksets.contest.numbers:CONTEST_NUMBERS",
     },
     "proofs": {
         "theorems": "curriculum.tasksets.theorems:THEOREMS",

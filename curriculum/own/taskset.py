@@ -70,7 +70,15 @@ def _other_results(spec: ProgramSpec, first: int) -> ProgramSpec:
     runs = [
         one.model_copy(update={"expected": str(first + at), "visible": False}) for at, one in enumerate(_runs(spec))
     ]
-    nothing = {"reference": "", "generate": 0, "properties": (), "relations": ()}
+    nothing = {
+        "reference": "",
+        "generate": 0,
+        "properties": (),
+        "relations": (),
+        "maker": "",
+        "cases": (),
+        "slack": 0.0,
+    }
     compared = {"compare": CompareRule(), "output": "lines"}  # a tolerance may treat two results as equal
     return spec.model_copy(update={"examples": tuple(examples), "runs": tuple(runs), **nothing, **compared})
 

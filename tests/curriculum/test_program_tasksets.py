@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from tables import table
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.registry import TASKSETS, make_draft
@@ -19,7 +18,7 @@ from curriculum.tasksets.statements import digest
 from verifiers.programs.data.mutants import mutants
 from verifiers.programs.spec import ProgramSpec
 
-OF_FUNCTIONS = ("program_repair", "program_completion", "program_translation", "program_speed")
+OF_FUNCTIONS = ("program_repair", "program_completion", "program_translation")
 SEEDS = 15
 MUTANTS_KILLED = 0.85
 
@@ -92,45 +91,6 @@ def test_hidden_tests_kill_nearly_all_mutants_of_the_reference(name: str) -> Non
             tried += 1
             killed += wrong(draft, change.source, hidden=True) > 0
     assert killed >= MUTANTS_KILLED * tried, (killed, tried)
-
-
-def test_the_slow_program_of_a_task_is_right_on_small_arguments() -> None:
-    for draft in drafts("program_speed")[:10]:
-        assert isinstance(draft.spec, ProgramSpec)
-        slow = re.search(r"```python\n(.*?)```", draft.messages[0].text, re.DOTALL)
-        assert slow is not None
-        run = loaded(slow[1], draft.spec.function)
-        for one in draft.spec.examples:
-            if one.visible:
-                assert repr(run(*ast.literal_eval(f"({one.arguments},)"))) == one.expected
-
-
-def test_the_arguments_of_a_speed_task_are_far_beyond_what_the_slow_program_can_do() -> None:
-    """So that no limit of time lies near, on any machine."""
-    for draft in drafts("program_speed"):
-        assert isinstance(draft.spec, ProgramSpec)
-        largest = max(sum(ast.literal_eval(f"({one.arguments},)")) for one in draft.spec.examples)
-        assert largest >= (20 if draft.topic == "fast_paths" else 50)
-
-
-@table(("level", "seed"), [(0, 40), (0, 59), (0, 74), (0, 117), (1, 6), (1, 148), (2, 64), (2, 100)])
-def test_no_speed_task_has_the_same_result_everywhere(level: int, seed: int) -> None:
-    """These had sums that leave no such remainder, and a verifier refuses what a constant passes."""
-    assert usable(make_draft("program_speed", level, seed))
-
-
-def test_every_speed_task_of_many_seeds_can_be_used() -> None:
-    assert [
-        (level, seed)
-        for level in range(5)
-        for seed in range(200, 215)
-        if not usable(make_draft("program_speed", level, seed))
-    ] == []
-
-
-def usable(draft: TaskDraft) -> bool:
-    assert isinstance(draft.spec, ProgramSpec)
-    return len({one.expected for one in draft.spec.examples}) > 1
 
 
 def test_hidden_texts_tell_a_regular_expression_from_one_that_matches_too_much_or_too_little() -> None:

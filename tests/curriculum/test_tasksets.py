@@ -30,8 +30,7 @@ from verifiers.programs.spec import ProgramSpec
 
 OTHERS = ("programs", "theorems")
 CONDUCTED = (
-    *OTHERS, "program_repair", "program_completion", "program_translation", "program_speed", "regular_expressions",
-    "disproofs",
+    *OTHERS, "program_repair", "program_completion", "program_translation", "regular_expressions", "disproofs",
 )  # fmt: skip
 """Those whose answers run in sandboxes."""
 LEVELS = range(5)

@@ -94,12 +94,13 @@ def check(spec: ProgramSpec) -> None:
         _check_runs(spec)
     for name, source, wanted in [
         ("driver", spec.driver, "drive"),
+        ("maker", spec.maker, ""),
         ("reference", spec.reference if spec.language == "python" else "", "" if spec.driver else spec.function),
         *((f"property {place + 1}", source, "holds") for place, source in enumerate(spec.properties)),
     ]:
         if source:
             _check_source(name, source, wanted, len(spec.inputs))
-    if not (spec.generate or spec.relations):
+    if not (spec.generate or spec.cases or spec.relations):
         refuse_idle(spec, plan(spec))
 
 
@@ -148,8 +149,11 @@ def _check_function(spec: ProgramSpec) -> None:
         )
     if not _is_name(spec.function):
         raise SpecError(f"{spec.function!r} is not a valid function name")
-    if spec.runs:
-        raise SpecError("`runs` are for whole programs", hint="Leave out `function`, or give `examples` instead.")
+    if spec.runs or spec.maker or spec.cases or spec.slack:
+        raise SpecError(
+            "`runs`, `maker`, `cases` and `slack` are for whole programs",
+            hint="Leave out `function`, or give `examples` instead.",
+        )
     if spec.generate and not spec.inputs:
         raise SpecError("`generate` needs `inputs`", hint="Declare `inputs`, one for each argument.")
     if spec.generate and not (spec.reference or spec.properties):
@@ -228,12 +232,16 @@ def _check_runs(spec: ProgramSpec) -> None:
             raise SpecError(f"`{name}` needs a function to call", hint="Name it in `function`, or give `runs` only.")
     if spec.generate and not (spec.inputs and spec.reference):
         raise SpecError("generated input needs `inputs` and a `reference`")
+    if bool(spec.maker) != bool(spec.cases) or (spec.cases and not spec.reference):
+        raise SpecError("made inputs need `maker`, `cases` and a `reference`", hint="Give all three.")
+    if spec.slack and not (spec.generate or spec.cases):
+        raise SpecError("`slack` needs generated or made inputs", hint="Give `cases` with a `maker`, or `generate`.")
     _check_inputs(spec)
-    if not spec.runs and not spec.generate:
+    if not spec.runs and not spec.generate and not spec.cases:
         raise SpecError("the spec has no tests", hint="Give `runs`, or a `function` with examples.")
     if any("\0" in argument for run in spec.runs for argument in run.arguments):
         raise SpecError("an argument of a run contains NUL")
-    if spec.generate:
+    if spec.generate or spec.cases:
         return
     if any(run.stdin or run.arguments for run in spec.runs):
         if len({(run.expected.strip(), run.exit_code) for run in spec.runs}) == 1:

@@ -58,6 +58,8 @@ def explain(spec: ProgramSpec) -> Iterator[str]:
         f"One test may take {spec.seconds:g} s, all of them {spec.total_seconds:g} s, with {spec.memory_mib} MiB and "
         f"{spec.output_bytes} bytes of output."
     )
+    if spec.slack:
+        yield f"A made input allows {spec.slack:g} times the solution's CPU time, if that is longer."
     yield "Inputs outside these tests are not covered."
 
 
@@ -83,6 +85,9 @@ def _generated(spec: ProgramSpec) -> Iterator[str]:
         yield f"{spec.generate} of them, by the seed {spec.seed}" + (
             ", are also given to this reference, which is assumed to be right:" if spec.reference else "."
         )
+    if spec.cases:
+        yield f"{len(spec.cases)} inputs are printed by this program, for {'; '.join(map(repr, spec.cases))}:"
+        yield from _source("", spec.maker)
     yield from _source("" if spec.generate else "A solution assumed to be right:", spec.reference)
     for number, source in enumerate(spec.properties, 1):
         yield from _source(f"Property {number}, which must be True for each result:", source)
@@ -175,6 +180,7 @@ def parts(spec: ProgramSpec, verdict: Verdict) -> Verified:
             (len(spec.examples), "examples"),
             (len(spec.runs), "runs"),
             (spec.generate, "generated inputs asked for"),
+            (len(spec.cases), "made inputs"),
             (len(spec.relations), "relations"),
             (len(spec.properties), "properties"),
         )

@@ -24,9 +24,18 @@ from verifiers.programs.clocks import SpecTimeError, SubmissionClock
 from verifiers.programs.data import values as v
 from verifiers.programs.data.compare import agree, printed
 from verifiers.programs.guests import SPEC_SECONDS, Guest, Opening, PlaceBrokenError
-from verifiers.programs.plan import PlannedTest, TestFinding, compared, digest, generated, planned, stdin_of
+from verifiers.programs.plan import (
+    PlannedTest,
+    ReferenceRun,
+    TestFinding,
+    compared,
+    digest,
+    generated,
+    planned,
+    stdin_of,
+)
 from verifiers.programs.replies import ProgramReply, shown, tagged
-from verifiers.programs.spec import ProgramSpec, Run
+from verifiers.programs.spec import LITERAL_CHARS, ProgramSpec, Run
 from verifiers.programs.streams import StreamProgram
 
 KEPT_RESULTS = 64
@@ -43,6 +52,8 @@ CHANCE = "Remove randomness and clocks from it, or check properties instead."
 FASTER = "Make it faster, generate fewer inputs, or give more seconds."
 KEPT_GUESTS = 4
 """Maximum number of warm sandboxes for specs' own code."""
+MADE_BYTES = 1 << 20
+"""Output limit of a maker, in bytes."""
 LEAST_USED = 0.5
 """Minimum share of inputs that a reference must accept."""
 
@@ -51,7 +62,7 @@ class Proved(NamedTuple):
     """Results of a spec's reference that passed all checks."""
 
     found: dict[int, v.Value]
-    """Results of the reference for generated inputs, by index."""
+    """Results of the reference for generated inputs by index; a `ReferenceRun` each for whole programs."""
     chars: int = 0
     """Total size of the results, in characters received."""
 
@@ -247,46 +258,66 @@ class Judges:
 
 
 def outputs(spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionClock]) -> Proved:
-    """Runs a reference program on each generated input and returns its standard output by index; inputs on which it
-    exits with a non-zero status are left out. Raises as `Judges.results`, and SandboxError."""
-    found: dict[int, v.Value] = {}
-    inputs = generated(spec)
+    """Runs a reference program on each generated or made input and returns a `ReferenceRun` by index; inputs on which
+    it exits with a non-zero status are left out. Raises as `Judges.results`, and SandboxError."""
+    found: dict[int, ReferenceRun] = {}
+    inputs = [*map(stdin_of, generated(spec)), *_made(spec, opening, clock)]
     with closing(StreamProgram(spec, spec.reference, opening, clock=clock())) as program:
         for place, run in enumerate(spec.runs):
-            code, text = _ran(program, run, spec)
+            code, text, _ = _ran(program, run, spec)
             if (run.exit_code is not None and code != run.exit_code) or not _alike(spec, run.expected, text):
                 raise SpecError(
                     f"the reference disagrees with run {place + 1}: it prints {clip(ascii(text))} and ends with {code}",
                     hint="Correct one of the two.",
                 )
         chars = 0
-        for place, arguments in enumerate(inputs):
-            code, text = _ran(program, Run(stdin=stdin_of(arguments)), spec)
+        for place, stdin in enumerate(inputs):
+            code, text, computed = _ran(program, Run(stdin=stdin), spec)
             if code == 0:
-                found[place] = text
-                bounded(chars := chars + len(text))
+                found[place] = ReferenceRun(stdin, text, computed)
+                bounded(chars := chars + len(stdin) + len(text))
     enough(len(found), len(inputs))
     with closing(StreamProgram(spec, spec.reference, opening, clock=clock())) as program:
-        for place, value in reversed(found.items()):
-            stdin = stdin_of(inputs[place])
-            code, text = _ran(program, Run(stdin=stdin), spec)
-            if code != 0 or not _alike(spec, str(value), text):
+        for place, before in reversed(found.items()):
+            code, text, computed = _ran(program, Run(stdin=before.stdin), spec)
+            if code != 0 or not _alike(spec, before.output, text):
                 raise SpecError(
-                    f"the reference prints something else for {clip(ascii(stdin))} when run again", hint=CHANCE
+                    f"the reference prints something else for {clip(ascii(before.stdin))} when run again", hint=CHANCE
                 )
-    if len({run.expected.strip() for run in spec.runs} | {str(text).strip() for text in found.values()}) == 1:
+            found[place] = before._replace(seconds=max(before.seconds, computed))
+    if len({run.expected.strip() for run in spec.runs} | {one.output.strip() for one in found.values()}) == 1:
         raise SpecError(
             "the reference prints the same for every input, so a constant passes",
             hint="Declare `inputs` for which it prints something else.",
         )
-    return Proved(found, chars)
+    return Proved({**found}, chars)
+
+
+def _made(spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionClock]) -> list[str]:
+    """Runs a spec's maker on each of its cases and returns the printed inputs. Raises as `outputs`."""
+    if not spec.cases:
+        return []
+    room = opening.limits.model_copy(update={"output_bytes": max(opening.limits.output_bytes, MADE_BYTES)})
+    maker = spec.model_copy(update={"language": "python", "tool": None})
+    made = []
+    with closing(StreamProgram(maker, spec.maker, opening._replace(limits=room), clock=clock())) as program:
+        for case in spec.cases:
+            code, text, _ = _ran(program, Run(stdin=case), maker, "maker")
+            if code != 0 or not 0 < len(text) <= LITERAL_CHARS:
+                raise SpecError(
+                    f"the maker prints {len(text)} characters for {clip(ascii(case))} and ends with {code}",
+                    hint=f"It prints an input of 1 to {LITERAL_CHARS} characters and ends with 0.",
+                )
+            made.append(text)
+    return made
 
 
 def _alike(spec: ProgramSpec, expected: str, got: str) -> bool:
     return printed(expected, got, spec.output, spec.compare.tolerance)
 
 
-def _ran(program: StreamProgram, run: Run, spec: ProgramSpec) -> tuple[int, str]:
+def _ran(program: StreamProgram, run: Run, spec: ProgramSpec, name: str = "reference") -> tuple[int, str, float]:
+    """Runs a spec's own program once; returns its exit code, output and CPU seconds. Raises as `outputs`."""
     try:
         result = program.run(run, limit_of(program.clock, seconds(spec)))
     except PlaceBrokenError:
@@ -294,12 +325,12 @@ def _ran(program: StreamProgram, run: Run, spec: ProgramSpec) -> tuple[int, str]
         try:
             result = program.run(run, limit_of(program.clock, seconds(spec)))
         except PlaceBrokenError as error:
-            raise SpecError(f"the reference breaks its sandbox, twice: {error}") from error
+            raise SpecError(f"the {name} breaks its sandbox, twice: {error}") from error
     if isinstance(result, TestFinding):
-        raise SpecError(f"the reference cannot be used: {result.reason}")
+        raise SpecError(f"the {name} cannot be used: {result.reason}")
     if result.status is not CallStatus.OK or result.exit_code is None:
-        raise SpecError(f"the reference does not finish on {clip(ascii(run.stdin), 80)}: {result.status}")
-    return result.exit_code, result.stdout.decode("utf-8", "surrogateescape")
+        raise SpecError(f"the {name} does not finish on {clip(ascii(run.stdin), 80)}: {result.status}")
+    return result.exit_code, result.stdout.decode("utf-8", "surrogateescape"), result.computed or 0.0
 
 
 def bounded(chars: int) -> None:

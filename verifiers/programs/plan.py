@@ -31,6 +31,15 @@ Origin = Literal["example", "reference", "property", "relation", "run"]
 NO_RESULTS: Mapping[int, Value] = {}
 
 
+class ReferenceRun(NamedTuple):
+    """One run of a reference that is a whole program."""
+
+    stdin: str
+    output: str
+    seconds: float
+    """CPU time of the slower of two runs, in seconds; 0 if too short to measure."""
+
+
 class PlannedTest(NamedTuple):
     origin: Origin
     arguments: Arguments = Arguments(())
@@ -44,6 +53,8 @@ class PlannedTest(NamedTuple):
     relation: MetamorphicRelation | None = None
     pair: Pair | None = None
     run: Run | None = None
+    seconds: float = 0.0
+    """Time limit that replaces the spec's if it is longer, in seconds."""
     number: int = 0
     """Index in the spec's order: examples or runs, generated inputs, relations."""
 
@@ -87,8 +98,8 @@ def planned(spec: ProgramSpec, example: Example) -> PlannedTest:
 
 
 def plan(spec: ProgramSpec, expected: Mapping[int, Value] = NO_RESULTS) -> list[PlannedTest]:
-    """Returns all tests of a program spec, in its order. `expected`: the reference's results for the generated inputs,
-    by index.
+    """Returns all tests of a program spec, in its order. `expected`: the reference's results for the generated inputs
+    by index; each is a `ReferenceRun` for whole programs.
 
     If the spec has a reference, inputs without a result are left out. Raises SpecError if no test remains or a relation
     has no usable input: untested code must not pass.
@@ -104,15 +115,16 @@ def _tests(spec: ProgramSpec, expected: Mapping[int, Value]) -> Iterator[Planned
         yield PlannedTest("run", visible=run.visible, run=run)
     for example in spec.examples:
         yield planned(spec, example)
-    for place, arguments in enumerate(generated(spec)):
-        if spec.function and not spec.reference:
+    for found in expected.values() if not spec.function else ():
+        assert isinstance(found, ReferenceRun)
+        run = Run(stdin=found.stdin, expected=found.output)
+        yield PlannedTest("reference", run=run, seconds=spec.slack * found.seconds)
+    for place, arguments in enumerate(generated(spec) if spec.function else ()):
+        if not spec.reference:
             yield PlannedTest("property", arguments, properties=True)
-        elif place in expected and spec.function:
+        elif place in expected:
             asked = bool(spec.properties)
             yield PlannedTest("reference", arguments, expected[place], compare=spec.compare, properties=asked)
-        elif place in expected:
-            run = Run(stdin=stdin_of(arguments), expected=str(expected[place]))
-            yield PlannedTest("reference", run=run)
     for order, relation in enumerate(spec.relations):
         made = list(pairs(relation, spec.inputs, seed_of(spec, f"relation {order}")))
         if not made:

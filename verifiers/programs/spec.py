@@ -6,6 +6,7 @@ be stored as JSON or TOML and hashed. `verifiers.programs.checking` rejects unus
 
 from __future__ import annotations
 
+import operator
 from typing import Literal
 
 from pydantic import Field
@@ -105,6 +106,14 @@ class ProgramSpec(SpecModel):
     """Right solution, in the same language and with the same function; runs in sandboxes without candidates. Inputs for
     which it raises, or exits with a non-zero code, are skipped. It runs twice, in different orders, and must agree with
     itself; each run has the time of one submission."""
+    maker: str = Field(default="", max_length=SOURCE_CHARS, exclude_if=operator.not_)
+    """Python program that prints an input for whole programs, for tests that are too large to store. It runs like the
+    reference, once for each of `cases`."""
+    cases: tuple[str, ...] = Field(default=(), max_length=100, exclude_if=operator.not_)
+    """Standard input of the maker, one text for each test."""
+    slack: float = Field(default=0.0, ge=0, le=1_000, exclude_if=operator.not_)
+    """Time limit of a whole program's test as a multiple of the reference's CPU time on it, if that exceeds
+    `seconds`. The reference is measured in a sandbox of the same size."""
     properties: tuple[str, ...] = Field(default=(), max_length=20)
     """Python sources with `holds(result, *arguments)`, which must return True. They run like the reference, separately.
     All calls for one submission share its time limit; after that, nothing is decided."""

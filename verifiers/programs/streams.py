@@ -82,10 +82,10 @@ class StreamProgram:
         lacks the tool."""
         run = trial.run
         assert run is not None
-        return once_more(lambda: self._test(run), self.close)
+        return once_more(lambda: self._test(run, max(self._spec.seconds, trial.seconds)), self.close)
 
-    def _test(self, run: Run) -> TestFinding:
-        limit = self.clock.limit(self._spec.seconds)
+    def _test(self, run: Run, seconds: float) -> TestFinding:
+        limit = self.clock.limit(seconds)
         if limit is None:
             return TestFinding(Ground.TIMEOUT, self.clock.over())
         result = self.run(run, limit)

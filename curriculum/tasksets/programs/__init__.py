@@ -1,4 +1,4 @@
-"""Tasksets about programs, one file each: writing, repairing, completing, translating, speeding up and tracing.
+"""Tasksets about programs, one file each: writing, repairing, completing, translating and tracing.
 
 `chains.py` (steps on lists and texts) and `tested_blocks.py` (loops and choices) make the programs with their tests.
 """

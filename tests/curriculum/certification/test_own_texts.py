@@ -12,7 +12,7 @@ from curriculum.registry import make_draft
 from curriculum.tasksets.programs.list_functions import IDLE
 from verifiers.programs.spec import Example, ProgramSpec
 
-DRAFTS = [make_draft(name, 1, 3) for name in ("programs", "program_speed", "regular_expressions")]
+DRAFTS = [make_draft(name, 1, 3) for name in ("programs", "program_repair", "regular_expressions")]
 ENDLESS = "def solve(n):\n    while True:\n        pass\n"
 
 
