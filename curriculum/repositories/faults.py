@@ -17,13 +17,20 @@ from verifiers.programs.data.mutants import changes_in
 MOST_BODY_LINES = 60
 
 
+class Function(NamedTuple):
+    name: str
+    """`module.Class.function`."""
+    place: str
+    """Its path and its name there: `folder/module.py Class.function`."""
+
+
 class Fault(NamedTuple):
     kind: str
     """`operator`, `call`, `body`, `commit` or `combined`."""
     files: Mapping[str, str]
     """Faulty texts by path."""
-    functions: tuple[str, ...] = ()
-    """Places of the fault: `module.Class.function`."""
+    functions: tuple[Function, ...] = ()
+    """Functions that the fault changes."""
     docstring: str = ""
     """Docstring of the function to write."""
     signature: str = ""
@@ -42,14 +49,15 @@ def faults_in(path: str, source: str, seed: str) -> Iterator[Fault]:
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     pairs = []
-    for name, node in _functions(tree.body, module_of(path)):
-        pairs += [(name, one, other, "call") for one, other in _swapped(node)]
-        pairs += [(name, one, other, "operator") for one, other in changes_in(node)]
+    for name, node in _functions(tree.body, ""):
+        body = ast.Module(node.body, [])
+        pairs += [(name, one, other, "call") for one, other in _swapped(body)]
+        pairs += [(name, one, other, "operator") for one, other in changes_in(body)]
     Random(f"{seed} {path}").shuffle(pairs)
     for name, one, other, kind in pairs:
         text = _put(data, starts, one, other)
         if text is not None and text != source:
-            yield Fault(kind, {path: text}, (name,))
+            yield Fault(kind, {path: text}, (_function(path, name),))
 
 
 def bodies_in(path: str, source: str) -> Iterator[Fault]:
@@ -58,7 +66,7 @@ def bodies_in(path: str, source: str) -> Iterator[Fault]:
     if tree is None:
         return
     lines = source.splitlines(keepends=True)
-    for name, node in _functions(tree.body, module_of(path)):
+    for name, node in _functions(tree.body, ""):
         docstring = ast.get_docstring(node)
         if not docstring or len(docstring) < 20 or len(node.body) < 2:
             continue
@@ -70,7 +78,7 @@ def bodies_in(path: str, source: str) -> Iterator[Fault]:
         shell = copy.copy(node)
         shell.body, shell.decorator_list = [ast.Pass()], []
         signature = ast.unparse(shell).rpartition("\n")[0].strip()
-        yield Fault("body", {path: text}, (name,), docstring, signature)
+        yield Fault("body", {path: text}, (_function(path, name),), docstring, signature)
 
 
 def combined(faults: Sequence[Fault]) -> Fault:
@@ -84,18 +92,20 @@ def reverted(path: str, source: str, before: str, after: str) -> Iterator[Fault]
     trees = [_parsed(text) for text in (source, before, after)]
     if None in trees:
         return
-    now, old, new = ({name: node for name, node in _functions(tree.body, module_of(path))} for tree in trees if tree)
+    now, old, new = (dict(_functions(tree.body, "")) for tree in trees if tree)
     for name in now.keys() & old.keys() & new.keys():
         texts = [_text_of(text, one[name]) for text, one in ((source, now), (before, old), (after, new))]
         if texts[0] == texts[2] != texts[1] and ast.dump(now[name]) != ast.dump(old[name]):
             lines = source.splitlines(keepends=True)
             lines[now[name].lineno - 1 : now[name].end_lineno] = [texts[1]]
-            yield Fault("commit", {path: "".join(lines)}, (name,))
+            yield Fault("commit", {path: "".join(lines)}, (_function(path, name),))
 
 
-def module_of(path: str) -> str:
-    """Returns the import name of a source file."""
-    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".").removeprefix("src.").removeprefix("lib.")
+def _function(path: str, name: str) -> Function:
+    module = (
+        path.removesuffix(".py").removesuffix("/__init__").replace("/", ".").removeprefix("src.").removeprefix("lib.")
+    )
+    return Function(f"{module}.{name}", f"{path} {name}")
 
 
 def _text_of(source: str, node: _Function) -> str:
@@ -112,9 +122,9 @@ def _parsed(source: str) -> ast.Module | None:
 def _functions(body: Sequence[ast.stmt], above: str) -> Iterator[tuple[str, _Function]]:
     for node in body:
         if isinstance(node, ast.ClassDef):
-            yield from _functions(node.body, f"{above}.{node.name}")
+            yield from _functions(node.body, f"{above}{node.name}.")
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield f"{above}.{node.name}", node
+            yield f"{above}{node.name}", node
         elif isinstance(node, ast.If | ast.Try):
             yield from _functions(node.body, above)
 
@@ -138,7 +148,7 @@ OTHER_METHODS = {"append": "extend", "lstrip": "rstrip", "rstrip": "lstrip", "lo
                  "split": "rsplit", "rsplit": "split", "partition": "rpartition", "rpartition": "partition",
                  "add": "discard", "update": "difference_update", "keys": "values", "values": "keys",
                  "popitem": "copy", "isdigit": "isalpha", "isalpha": "isdigit", "match": "search", "search": "match",
-                 "pop": "get", "union": "intersection", "intersection": "union", "min": "max", "max": "min"}  # fmt: skip
+                 "pop": "get", "union": "intersection", "intersection": "union"}  # fmt: skip
 
 
 def _with_arguments(node: ast.Call, arguments: list[ast.expr]) -> ast.Call:
@@ -150,18 +160,78 @@ def _with_arguments(node: ast.Call, arguments: list[ast.expr]) -> ast.Call:
 def _put(data: bytes, starts: Sequence[int], node: ast.AST, other: ast.AST) -> str | None:
     """Returns the source with one node replaced in its place; None if the place cannot be named or does not parse."""
     if isinstance(node, ast.If | ast.While) and isinstance(other, ast.If | ast.While):
-        node, other = node.test, other.test
+        return _put(data, starts, node.test, other.test)
     if not isinstance(node, ast.expr | ast.stmt) or node.end_lineno is None or node.end_col_offset is None:
         return None
-    first = starts[node.lineno - 1] + node.col_offset
-    last = starts[node.end_lineno - 1] + node.end_col_offset
+    spans = {}
+    for one in ast.walk(node):
+        if isinstance(one, ast.expr | ast.stmt):
+            end = starts[(one.end_lineno or 1) - 1] + (one.end_col_offset or 0)
+            spans[id(one)] = (starts[one.lineno - 1] + one.col_offset, end)
+    first, last = spans[id(node)]
     try:
-        text = ast.unparse(ast.fix_missing_locations(copy.deepcopy(other)))
-        wrapped = (data[:first] + f"({text})".encode() + data[last:]).decode() if isinstance(node, ast.expr) else ""
+        if (token := _token(data, spans, node, other)) is not None:
+            first, last, text = token
+        elif isinstance(node, ast.Call) and isinstance(other, ast.Call) and node.args != other.args:
+            (one, end), (other_one, other_end) = spans[id(node.args[0])], spans[id(node.args[1])]
+            first, last = one, other_end
+            text = (data[other_one:other_end] + data[end:other_one] + data[one:end]).decode()
+        elif isinstance(other, ast.Pass):
+            if isinstance(node, ast.Assign):
+                return None  # a name that is missing says where
+            return _removed(data, starts, node, first, last)
+        else:
+            text = ast.unparse(ast.fix_missing_locations(copy.deepcopy(other)))
+            if isinstance(other, ast.BinOp | ast.BoolOp | ast.Compare | ast.UnaryOp | ast.IfExp):
+                wrapped = (data[:first] + f"({text})".encode() + data[last:]).decode()
+                bare = (data[:first] + text.encode() + data[last:]).decode()
+                if ast.dump(ast.parse(wrapped)) != ast.dump(ast.parse(bare)):
+                    text = f"({text})"
         made = (data[:first] + text.encode() + data[last:]).decode()
-        if wrapped and ast.dump(ast.parse(wrapped)) != ast.dump(ast.parse(made)):
-            return wrapped
         ast.parse(made)
     except (SyntaxError, ValueError, AttributeError):
         return None
     return made
+
+
+def _removed(data: bytes, starts: Sequence[int], node: ast.stmt | ast.expr, first: int, last: int) -> str:
+    """Returns the source without a statement: without its lines, or with `pass` in its place if others need it."""
+    made = (data[: starts[node.lineno - 1]] + data[starts[node.end_lineno or node.lineno] :]).decode()
+    try:
+        ast.parse(made)
+    except SyntaxError:
+        return (data[:first] + b"pass" + data[last:]).decode()
+    return made
+
+
+def _token(
+    data: bytes, spans: Mapping[int, tuple[int, int]], node: ast.AST, other: ast.AST
+) -> tuple[int, int, str] | None:
+    """Returns first byte, last byte and text of an operator that is to be replaced; None if no single one is."""
+    sides: list[ast.expr]
+    if isinstance(node, ast.Compare) and isinstance(other, ast.Compare) and len(node.ops) == len(other.ops):
+        at = next((n for n, one in enumerate(node.ops) if type(one) is not type(other.ops[n])), None)
+        if at is None:
+            return None
+        sides = [node.left, *node.comparators][at : at + 2]
+        old, new = _OPERATORS[type(node.ops[at])], _OPERATORS[type(other.ops[at])]
+    elif isinstance(node, ast.BinOp) and isinstance(other, ast.BinOp):
+        sides, old, new = [node.left, node.right], _OPERATORS[type(node.op)], _OPERATORS[type(other.op)]
+    elif isinstance(node, ast.AugAssign) and isinstance(other, ast.AugAssign):
+        sides = [node.target, node.value]
+        old, new = f"{_OPERATORS[type(node.op)]}=", f"{_OPERATORS[type(other.op)]}="
+    elif isinstance(node, ast.BoolOp) and isinstance(other, ast.BoolOp) and len(node.values) == 2:
+        sides, old, new = node.values, _OPERATORS[type(node.op)], _OPERATORS[type(other.op)]
+    else:
+        return None
+    first, last = spans[id(sides[0])][1], spans[id(sides[1])][0]
+    between = data[first:last].decode()
+    return (first, last, between.replace(old, new)) if between.strip() == old else None
+
+
+_OPERATORS: Mapping[type[ast.AST], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.In: "in",
+    ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not", ast.And: "and", ast.Or: "or", ast.Add: "+", ast.Sub: "-",
+    ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|",
+    ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.MatMult: "@",
+}  # fmt: skip

@@ -33,13 +33,12 @@ def is_git(place: Path) -> bool:
 def head_files(place: Path, most: int) -> Iterator[tuple[str, bytes]]:
     """Yields path and content of each regular file of the last commit, too many by one of `most` at most."""
     listed = _git(place, "ls-tree", "-r", "-l", "-z", "HEAD").split(b"\0")
-    wanted = []
+    wanted: list[tuple[str, bytes, int]] = []
     for line in listed[: most + 1]:
-        about, _, path = line.partition(b"\t")
+        about, _, name = line.partition(b"\t")
         parts = about.split()
         if len(parts) == 4 and parts[0] in (b"100644", b"100755") and parts[1] == b"blob":
-            size = int(parts[3])
-            wanted.append((path.decode(errors="replace"), parts[2], size))
+            wanted.append((name.decode(errors="replace"), parts[2], int(parts[3])))
     contents = _blobs(place, [sha for _, sha, size in wanted if size <= MOST_BYTES])
     for path, sha, _size in wanted:
         yield path, contents.get(sha, b"\0")
@@ -48,8 +47,11 @@ def head_files(place: Path, most: int) -> Iterator[tuple[str, bytes]]:
 def changes(place: Path, paths: set[str]) -> Iterator[Change]:
     """Yields the newest commits first that changed up to four of the `paths`, with the texts before and after."""
     commits = _git(place, "rev-list", f"--max-count={MOST_COMMITS}", "--first-parent", "--no-merges", "HEAD").split()
-    raw = _git(place, "diff-tree", "--stdin", "-r", "--no-renames", "--diff-filter=M", stdin=b"\n".join(commits) + b"\n")
-    commit, entries = "", []
+    raw = _git(
+        place, "diff-tree", "--stdin", "-r", "--no-renames", "--diff-filter=M", stdin=b"\n".join(commits) + b"\n"
+    )
+    commit = ""
+    entries: list[tuple[str, bytes, bytes]] = []
     for line in [*raw.decode(errors="replace").splitlines(), "end"]:
         if line.startswith(":"):
             about, _, path = line.partition("\t")
@@ -58,9 +60,11 @@ def changes(place: Path, paths: set[str]) -> Iterator[Change]:
                 entries.append((path, before.encode(), after.encode()))
             continue
         if commit and 0 < len(entries) <= 4:
-            found = _blobs(place, [sha for entry in entries for sha in entry[1:]])
-            texts = [{entry[0]: found[entry[at]].decode(errors="replace") for entry in entries if entry[at] in found} for at in (1, 2)]
-            yield Change(commit, texts[0], texts[1])
+            found = _blobs(place, [sha for _, *both in entries for sha in both])
+            texts = {sha: data.decode(errors="replace") for sha, data in found.items()}
+            older = {path: texts[sha] for path, sha, _ in entries if sha in texts}
+            newer = {path: texts[sha] for path, _, sha in entries if sha in texts}
+            yield Change(commit, older, newer)
         commit, entries = line.strip(), []
 
 
@@ -80,7 +84,14 @@ def _blobs(place: Path, names: list[bytes]) -> dict[bytes, bytes]:
 
 def _git(place: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     settings = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    safe = ["-c", f"safe.directory={place.resolve()}", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"]
+    safe = [
+        "-c",
+        f"safe.directory={place.resolve()}",
+        "-c",
+        "core.fsmonitor=false",
+        "-c",
+        f"core.hooksPath={os.devnull}",
+    ]
     environment = {"PATH": os.environ.get("PATH", os.defpath)} | settings
     try:
         done = subprocess.run(
@@ -93,5 +104,7 @@ def _git(place: Path, *arguments: str, stdin: bytes = b"") -> bytes:
         raise CurriculumError(f"git took more than {SECONDS} s in {place}", hint="name a smaller repository") from error
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-        raise CurriculumError(f"git cannot read {place}: {said[-1][:200]}", hint="`git fsck` says what is wrong with it")
+        raise CurriculumError(
+            f"git cannot read {place}: {said[-1][:200]}", hint="`git fsck` says what is wrong with it"
+        )
     return done.stdout

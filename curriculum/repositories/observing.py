@@ -70,15 +70,20 @@ class _Rewriter(ast.NodeTransformer):
                     if self.blind:
                         return ast.copy_location(ast.Expr(watched), node)
                     return self._assert(node, ast.Compare(watched, test.ops, [right]))
-                sides = [one if digits and "approx" in ast.unparse(one) else self._seen(one, digits) for one in (left, right)]
+                sides = [
+                    one if digits and "approx" in ast.unparse(one) else self._seen(one, digits) for one in (left, right)
+                ]
                 return self._assert(node, ast.Compare(sides[0], test.ops, [sides[1]]))
-            test = ast.Compare(self._call(KIND, left), test.ops, [self._call(KIND, right)])
+            shown = test
+            sides = [self._call(KIND, one) for one in (left, right)]
+            test = ast.copy_location(ast.Compare(sides[0], test.ops, [sides[1]]), test)
+            return self._truth(node, test, ast.unparse(shown))
         return self._truth(node, test)
 
-    def _truth(self, node: ast.Assert, test: ast.expr) -> ast.stmt:
+    def _truth(self, node: ast.Assert, test: ast.expr, shown: str = "") -> ast.stmt:
         negative = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
         inner = test.operand if isinstance(test, ast.UnaryOp) and negative else test
-        watched = self._call(TRUTH, inner, str(not negative))
+        watched = self._call(TRUTH, inner, str(not negative), shown)
         if self.blind:
             return ast.copy_location(ast.Expr(watched), node)
         return self._assert(node, ast.UnaryOp(ast.Not(), watched) if negative else watched)
@@ -86,7 +91,9 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
         function = node.func
-        if not (isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "self"):
+        if not (
+            isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "self"
+        ):
             return node
         if function.attr in ("assertEqual", "assertEquals", "assertAlmostEqual") and len(node.args) >= 2:
             digits = APPROXIMATE if "Almost" in function.attr else None
@@ -108,9 +115,12 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         for item in node.items:
             called = item.context_expr
-            if isinstance(called, ast.Call) and isinstance(called.func, ast.Attribute):
-                if called.func.attr in ("raises", "assertRaises", "assertRaisesRegex"):
-                    item.context_expr = self._call(RAISED, called, f"raises {ast.unparse(called.args[0])}" if called.args else "")
+            if not isinstance(called, ast.Call) or not isinstance(called.func, ast.Attribute):
+                continue
+            if called.func.attr in ("raises", "assertRaises", "assertRaisesRegex"):
+                expected = f"raises {ast.unparse(called.args[0])}" if called.args else ""
+                shown = "\n".join(map(ast.unparse, node.body))
+                item.context_expr = self._call(RAISED, called, expected, shown)
         return node
 
     def _seen(self, node: ast.expr, digits: int | None = None, expected: str = "") -> ast.Call:
@@ -119,9 +129,9 @@ class _Rewriter(ast.NodeTransformer):
             made.args.append(ast.Constant(digits))
         return made
 
-    def _call(self, name: str, node: ast.expr, expected: str = "") -> ast.Call:
+    def _call(self, name: str, node: ast.expr, expected: str = "", shown: str = "") -> ast.Call:
         number = len(self.sites)
-        self.sites[number] = Site(ast.unparse(node), node.lineno, expected)
+        self.sites[number] = Site(shown or ast.unparse(node), node.lineno, expected)
         return ast.Call(ast.Name(name, ast.Load()), [ast.Constant(number), node], [])
 
     @staticmethod
@@ -176,9 +186,9 @@ def context_of(source: str, name: str, line: int) -> str:
         if node.lineno >= line:
             break
         shown = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if (node.end_lineno or node.lineno) < line and not isinstance(node, ast.Assert) and not shown:
-            kept.append(ast.unparse(node))
-        elif (node.end_lineno or node.lineno) >= line and not isinstance(node, ast.Assert | ast.Expr):
+        if ((node.end_lineno or node.lineno) < line and not isinstance(node, ast.Assert) and not shown) or (
+            (node.end_lineno or node.lineno) >= line and not isinstance(node, ast.Assert | ast.Expr | ast.With)
+        ):
             kept.append(ast.unparse(node))
     text = "\n".join(kept)
     return text if text.count("\n") < CONTEXT_LINES and len(text) <= CONTEXT_CHARS else ""

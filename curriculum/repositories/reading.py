@@ -28,11 +28,20 @@ LEAST_LINES = 100
 LEFT_OUT = {"doc", "docs", "example", "examples", "benchmarks", "node_modules", "build", "dist", "site", "__pycache__"}
 TESTS = {"test", "tests"}
 NATIVE = (".c", ".cc", ".cpp", ".pyx", ".rs", ".f90", ".so", ".pyd", ".go")
-CONFIGURATION = {"pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini", "setup.py", "PKG-INFO", "readme.md", "readme.rst"}
+CONFIGURATION = {
+    "pyproject.toml",
+    "setup.cfg",
+    "tox.ini",
+    "pytest.ini",
+    "setup.py",
+    "PKG-INFO",
+    "readme.md",
+    "readme.rst",
+}
 NOT_MODULES = {"setup", "conftest", "noxfile", "tasks", "fabfile", "manage"}
 TEST_EXTRAS = {"test", "tests", "testing"}
 TEST_IMPORTS = {"hypothesis": "hypothesis", "freezegun": "freezegun", "pytest_mock": "pytest-mock", "pytz": "pytz",
-                "parameterized": "parameterized", "mock": "mock", "six": "six", "dateutil": "python-dateutil"}  # fmt: skip
+                "parameterized": "parameterized", "mock": "mock", "six": "six"}  # fmt: skip
 """Packages that tests import without a declaration, by import name."""
 
 
@@ -72,7 +81,9 @@ def read_repository(place: Path, licence: str = "") -> Repository:
     about = _About(found)
     name = about.name or place.name.partition(".")[0]
     _require_usable(place, found, files, sources)
-    licence = licence or about.licence or next((path for path in found if re.match(r"(?i)(licen[cs]e|copying)", path)), "")
+    licence = (
+        licence or about.licence or next((path for path in found if re.match(r"(?i)(licen[cs]e|copying)", path)), "")
+    )
     if not licence:
         raise CurriculumError(f"{place} states no licence", hint="if you may use it, say so with --license TEXT")
     tests = tuple(path for path in sorted(files) if re.search(r"(^|/)(test_\w+|\w+_test|tests?)\.py$", path))
@@ -151,7 +162,10 @@ def _wanted(path: str) -> bool:
 
 def _roots(files: Mapping[str, str]) -> list[str]:
     for root in ("src", "lib"):
-        if any(path.startswith(f"{root}/") and path.endswith(".py") for path in files) and f"{root}/__init__.py" not in files:
+        if (
+            any(path.startswith(f"{root}/") and path.endswith(".py") for path in files)
+            and f"{root}/__init__.py" not in files
+        ):
             return [root]
     return ["."]
 
@@ -164,7 +178,9 @@ def _is_source(path: str, roots: list[str]) -> bool:
     return "/" in path or path.removesuffix(".py") not in NOT_MODULES
 
 
-def _require_usable(place: Path, found: Mapping[str, bytes], files: Mapping[str, str], sources: tuple[str, ...]) -> None:
+def _require_usable(
+    place: Path, found: Mapping[str, bytes], files: Mapping[str, str], sources: tuple[str, ...]
+) -> None:
     """Raises CurriculumError for native code, and for too little Python."""
     native = next((path for path in found if path.endswith(NATIVE) and not is_test(path) and _wanted(path)), "")
     if native or "ext_modules" in files.get("setup.py", ""):
@@ -213,7 +229,10 @@ class _About:
         self.name = self.name or str(project.get("name", ""))
         licence = project.get("license", "")
         self.licence = self.licence or str(licence.get("text", "") if isinstance(licence, dict) else licence)
-        groups = [*dict(project.get("optional-dependencies", {})).items(), *dict(found.get("dependency-groups", {})).items()]
+        groups = [
+            *dict(project.get("optional-dependencies", {})).items(),
+            *dict(found.get("dependency-groups", {})).items(),
+        ]
         listed = [*project.get("dependencies", [])]
         listed += [one for name, group in groups if name in TEST_EXTRAS for one in group]
         self.requires += tuple(one for one in listed if isinstance(one, str))

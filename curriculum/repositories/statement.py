@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from curriculum.environments.terminal.environment import TERMINAL_OPENING
 from curriculum.repositories.faults import Fault
 from curriculum.repositories.observing import Site, context_of
 
@@ -43,7 +44,9 @@ class Symptom(NamedTuple):
 
 def symptom(right: Observed, wrong: Observed, sites: Mapping[int, Site], source: str) -> Symptom | None:
     """Returns what differs first in a faulty run; None if that cannot be shown in a few lines."""
-    at = next((n for n, pair in enumerate(zip(right.values, wrong.values, strict=False)) if pair[0][1] != pair[1][1]), None)
+    at = next(
+        (n for n, pair in enumerate(zip(right.values, wrong.values, strict=False)) if pair[0][1] != pair[1][1]), None
+    )
     stopped = at is None
     at = len(wrong.values) if at is None else at
     values = [one for one in right.values[at:] if str(one[2])]
@@ -70,23 +73,21 @@ def symptom(right: Observed, wrong: Observed, sites: Mapping[int, Site], source:
     return Symptom(about or function, context.strip(), site.source, expected, got)
 
 
-def statement(name: str, fault: Fault, symptoms: Sequence[Symptom], hidden: int, declared: Sequence[str], path: str) -> str:
+def statement(name: str, fault: Fault, symptoms: Sequence[Symptom], hidden: int) -> str:
     """Returns the statement of a task about a fault, with its first symptoms."""
     shown = "\n\n".join(one.text() for one in symptoms)
     if fault.kind == "body":
         quoted = "\n".join(f"    {line}" for line in fault.docstring.splitlines())
-        opening = f"`{fault.functions[0]}` of the repository {name} is not written yet:\n\n    {fault.signature}\n\n{quoted}\n\n"
-        work = "Write it. " + ("For example:\n\n" + shown + "\n\n" if shown else "")
+        opening = f"`{fault.functions[0].name}` of the repository {name} is not written yet:\n\n    {fault.signature}"
+        work = f"{quoted}\n\nWrite it. For example:\n\n{shown}"
     else:
         several = "in several places" if fault.kind == "combined" else "in one respect"
-        opening = f"The repository {name} in /work behaves wrongly {several}.\n\n{shown}\n\n"
-        work = "Find the cause and repair it. "
-    imports = f"PYTHONPATH={path} " if path != "." else ""
+        opening = f"The repository {name} in /work behaves wrongly {several}."
+        work = f"{shown}\n\nFind the cause and repair it."
     return (
-        f"{opening}{work}{hidden} tests that you do not have check this behaviour, and the tests that you have must still "
-        f"pass: `{imports}python3 -m pytest -o addopts= -p no:cacheprovider`. Only Python sources are judged: changes to "
-        f"tests, settings and other files do not count.\n\nYou have a terminal: the tool run_command runs a command with "
-        "sh in /work."
+        f"{opening}\n\n{work}\n\n{hidden} tests that you do not have check this behaviour. The tests that you have must "
+        "still pass: `python3 -m pytest -o addopts= -p no:cacheprovider`. Only Python sources of the package are judged: "
+        f"changes to tests, settings and other files do not count.\n\n{TERMINAL_OPENING}"
     )
 
 

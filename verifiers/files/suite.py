@@ -42,12 +42,12 @@ def check(spec: FilesSpec, suite: SuiteCondition) -> None:
 def sandbox_for(sessions: SessionPool, priority: Priority, digest: str, memory_mib: int, caller: str) -> Sandbox:
     """Opens a sandbox with a package set, for the tests of one repository. Raises SandboxError."""
     limits = Limits(
-        call_seconds=600.0,
+        call_seconds=7_000.0,
         memory_mib=memory_mib,
         work_mib=64,
         output_bytes=1 << 18,
         cpu_seconds=3_600.0,
-        life_seconds=7_200.0,
+        life_seconds=36_000.0,
     )
     packages = PackageSet(digest=digest, memory_mib=0)
     return sessions.sandbox(limits, userland=True, caller=caller, priority=priority, packages=packages)
@@ -104,7 +104,7 @@ def failure(
                 if new := _forbidden(sandbox, submitted, suite.allowed):
                     reason = f"the submission newly uses {', '.join(new)[:200]}, which no repair here needs"
                     return Judgement(Ground.FORBIDDEN, reason, {}, suspected=True)
-                asked = {"what": "run", "path": suite.path, "tests": [name for name, _ in suite.tests], "tells": False}
+                asked = {"what": "run", "path": suite.path, "tests": [name for name, _ in suite.tests], "tells": ""}
                 ran = start(sandbox, asked, seconds, patience)
                 if ran.status is CallStatus.TIMEOUT and patience == 1.0:
                     continue

@@ -18,12 +18,73 @@ import time
 from typing import Any
 
 WATCHED = frozenset(
-    "pytest _pytest unittest doctest conftest sitecustomize usercustomize pluggy inspect gc ctypes builtins "
-    "__builtins__ _getframe _current_frames settrace setprofile addaudithook _exit _getframemodulename meta_path "
-    "path_hooks modules f_locals f_globals f_code f_back tb_frame tb_next gi_frame cr_frame ag_frame co_consts "
-    "__traceback__ __import__ importlib import_module exec eval runpy atexit faulthandler __subclasses__ SkipTest "
-    "fork execv execve dup2 kill abort __assay_seen__ __assay_truth__ __assay_kind__ __assay_raised__ trace "
-    "getsource linecache tarfile zipimport stack currentframe walk_stack environ".split()
+    # fmt: off
+    (
+        "pytest",
+        "_pytest",
+        "unittest",
+        "doctest",
+        "conftest",
+        "sitecustomize",
+        "usercustomize",
+        "pluggy",
+        "inspect",
+        "gc",
+        "ctypes",
+        "builtins",
+        "__builtins__",
+        "_getframe",
+        "_getframemodulename",
+        "_current_frames",
+        "settrace",
+        "setprofile",
+        "addaudithook",
+        "_exit",
+        "meta_path",
+        "path_hooks",
+        "modules",
+        "f_locals",
+        "f_globals",
+        "f_code",
+        "f_back",
+        "tb_frame",
+        "tb_next",
+        "gi_frame",
+        "cr_frame",
+        "ag_frame",
+        "co_consts",
+        "__traceback__",
+        "__import__",
+        "importlib",
+        "import_module",
+        "exec",
+        "eval",
+        "runpy",
+        "atexit",
+        "faulthandler",
+        "__subclasses__",
+        "SkipTest",
+        "fork",
+        "execv",
+        "execve",
+        "dup2",
+        "kill",
+        "abort",
+        "trace",
+        "getsource",
+        "linecache",
+        "tarfile",
+        "zipimport",
+        "stack",
+        "environ",
+        "currentframe",
+        "walk_stack",
+        "__assay_seen__",
+        "__assay_truth__",
+        "__assay_kind__",
+        "__assay_raised__",
+    )
+    # fmt: on
 )
 """Names that reach the tests, the interpreter or other processes. A submission may use those that were there before."""
 WATCHED_TEXT = re.compile(r"/proc/|PYTEST|(^|/)(conftest|sitecustomize|test_\w+|tests?/\S+)\.?(py)?$|\.pth$")
@@ -93,6 +154,20 @@ SEEN: list[tuple[int, str, str]] = []
 TELLS = False
 
 
+CALLED: set[str] = set()
+"""Functions of the repository that the running test has called: `path module.Class.function`."""
+
+
+def called(frame: Any, event: str, _argument: Any) -> None:
+    """Profiler that notes functions of the repository: those that a fault in them can be seen by."""
+    code = frame.f_code
+    if event == "call" and code.co_filename.startswith(HOME):
+        CALLED.add(f"{code.co_filename[len(HOME) :]} {code.co_qualname.partition('.<locals>')[0]}")
+
+
+HOME = ""
+
+
 def seen(site: int, value: Any, digits: int = DIGITS) -> Any:
     SEEN.append((site, canonical(value, digits), _shown(value)[:400] if TELLS else ""))
     return value
@@ -129,9 +204,18 @@ class raised:  # noqa: N801 - tests use it like a function
 class Watch:
     """Plugin of pytest that writes one line for each test: id, outcome, digest; with `tells` its values too."""
 
-    def __init__(self, out: Any, wanted: "set[str] | None", tells: bool) -> None:  # noqa: FBT001 - of the guest
+    def __init__(self, out: Any, wanted: "set[str] | None", tells: Any) -> None:
         self.out, self.wanted, self.tells = out, wanted, tells
         self.outcome, self.why, self.params, self.begun = "passed", "", "", 0.0
+
+    def pytest_runtest_protocol(self, item: Any) -> None:
+        CALLED.clear()
+        if self.tells == "calls":
+            sys.setprofile(called)
+
+    def pytest_collection_finish(self) -> None:
+        if self.tells == "calls":
+            self.out.write(json.dumps(["", "imports", "", [], "", "", 0.0, sorted(CALLED)]) + "\n")
 
     def pytest_collection_modifyitems(self, items: "list[Any]") -> None:
         if self.wanted is not None:
@@ -156,19 +240,20 @@ class Watch:
         line: list[Any] = [nodeid, self.outcome, digest]
         if self.tells:
             line += [[[site, text[:400], shown] for site, text, shown in SEEN[:200]], self.why, self.params]
-            line.append(time.process_time() - self.begun)
+            line += [time.process_time() - self.begun, sorted(CALLED)]
+            sys.setprofile(None)
         self.out.write(json.dumps(line) + "\n")
         self.out.flush()
 
 
 def run(asked: "dict[str, Any]", result: str) -> None:
     """Runs the tests in this process; each is a line of the file `result`."""
-    global TELLS  # noqa: PLW0603
+    global TELLS, HOME
     import builtins
 
     import pytest
 
-    TELLS = asked["tells"]
+    TELLS, HOME = bool(asked["tells"]), f"{os.getcwd()}/"  # noqa: PTH109
     for name, one in (("seen", seen), ("truth", truth), ("kind", kind), ("raised", raised)):
         setattr(builtins, f"__assay_{name}__", one)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -178,8 +263,10 @@ def run(asked: "dict[str, Any]", result: str) -> None:
     sys.dont_write_bytecode = True
     wanted = None if asked["tests"] is None else set(asked["tests"])
     files = sorted({one.partition("::")[0] for one in wanted}) if wanted else asked["files"]
-    options = "-q -p no:cacheprovider -p no:randomly -p no:xdist -p no:cov -o addopts= --basetemp=/tmp/tests"
+    options = "-q --tb=short -p no:cacheprovider -p no:randomly -p no:xdist -p no:cov -o addopts= --basetemp=/tmp/tests"
     with open(result, "w", encoding="utf-8") as out:  # noqa: PTH123
+        if asked["tells"] == "calls":
+            sys.setprofile(called)  # what is called while modules are imported concerns all tests
         pytest.main([*options.split(), "--continue-on-collection-errors", *files], [Watch(out, wanted, asked["tells"])])
 
 
@@ -189,14 +276,12 @@ def batch(asked: "dict[str, Any]", result: str) -> None:
 
     known = asked["known"]
     with open(result, "w", encoding="utf-8") as out:  # noqa: PTH123
-        for files in asked["variants"]:
+        for files, tests in asked["variants"]:
             before = {path: open(path, encoding="utf-8", newline="").read() for path in files}  # noqa: PTH123, SIM115
             _write(files)
-            lines = _forked(asked, f"{result}.one")
+            lines = _forked(asked | {"tests": tests}, f"{result}.one")
             _write(before)
-            differ = None
-            if lines is not None:
-                differ = [one for one in lines if known.get(one[0]) != one[1:3]]
+            differ = None if lines is None else [one[:7] for one in lines if known.get(one[0]) != one[1:3]]
             out.write(json.dumps(differ) + "\n")
             out.flush()
 
@@ -224,7 +309,7 @@ def _forked(asked: "dict[str, Any]", result: str) -> "list[Any] | None":
         os.unlink(result)  # noqa: PTH108
     except (OSError, ValueError):
         return None
-    return lines if len(lines) == len(asked["known"]) else None
+    return lines if len(lines) == len(asked["tests"]) else None
 
 
 def _write(files: "dict[str, str]") -> None:

@@ -2,8 +2,9 @@
 
 Invariants: nothing of the place in which the files were made takes part, only their text and mode. Each command has its
 own sandbox with the declared files and the spec's additions. Results are compared outside the sandbox, so no file can
-tamper with the judge; a command that crashes its sandbox has failed. Tests of a repository are in `suite.py`. A command is limited by its own time, and a
-sandbox that does not start decides nothing. The score of a foreign test is evidence and never a pass.
+tamper with the judge; a command that crashes its sandbox has failed. A command is limited by its own time, and a
+sandbox that does not start decides nothing. The score of a foreign test is evidence and never a pass. `suite.py` runs
+the tests of a repository.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from verifiers.boxes.own_time import LAST_PATIENCE
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip, escaped
 from verifiers.contract.verdict import FOREIGN_REWARD, Ground, Judgement, Verdict
-from verifiers.files.kind import FILES
 from verifiers.files import suite
+from verifiers.files.kind import FILES
 from verifiers.files.spec import (
     CommandCondition,
     FilesSpec,
