@@ -173,9 +173,8 @@ def _put(data: bytes, starts: Sequence[int], node: ast.AST, other: ast.AST) -> s
         if (token := _token(data, spans, node, other)) is not None:
             first, last, text = token
         elif isinstance(node, ast.Call) and isinstance(other, ast.Call) and node.args != other.args:
-            (one, end), (other_one, other_end) = spans[id(node.args[0])], spans[id(node.args[1])]
-            first, last = one, other_end
-            text = (data[other_one:other_end] + data[end:other_one] + data[one:end]).decode()
+            (first, middle), (after, last) = spans[id(node.args[0])], spans[id(node.args[1])]
+            text = (data[after:last] + data[middle:after] + data[first:middle]).decode()
         elif isinstance(other, ast.Pass):
             if isinstance(node, ast.Assign):
                 return None  # a name that is missing says where

@@ -161,6 +161,9 @@ class Making:
                 if ran.status is not CallStatus.OK:
                     reason = f"its tests end with {ran.status.value} after {ran.seconds:.0f} s"
                     raise CurriculumError(reason, hint="name a repository whose tests take less than half an hour")
+                if ran.exit_code:
+                    said = ran.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+                    raise CurriculumError(f"its tests cannot start: {said[-1][:200]}", hint="see what it requires")
                 found.append([line for line in suite.lines_of(sandbox) if isinstance(line, list) and len(line) == 8])
         return found
 

@@ -24,7 +24,7 @@ from curriculum.repositories.history import head_files, is_git
 from verifiers.files.spec import FILE_CHARS, MOST_TREE, PATH
 
 MOST_FILES, MOST_BYTES = 20_000, 256 << 20
-LEAST_LINES = 100
+LEAST_LINES = 50
 LEFT_OUT = {"doc", "docs", "example", "examples", "benchmarks", "node_modules", "build", "dist", "site", "__pycache__"}
 TESTS = {"test", "tests"}
 NATIVE = (".c", ".cc", ".cpp", ".pyx", ".rs", ".f90", ".so", ".pyd", ".go")

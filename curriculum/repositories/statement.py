@@ -31,15 +31,18 @@ class Symptom(NamedTuple):
     """Difference between a right and a faulty run of a test, for people."""
 
     about: str
+    file: str
     context: str
     source: str
     expected: str
     got: str
 
-    def text(self) -> str:
+    def text(self, *, wrong: bool = True) -> str:
+        """Returns the difference as text; without the wrong result if that says nothing."""
         lines = [*self.context.splitlines(), self.source]
         shown = "\n".join(f"    {line}" for line in lines if line)
-        return f"In the case {self.about!r}, this\n\n{shown}\n\nshould give `{self.expected}`, but {self.got}."
+        but = f", but {self.got}" if wrong else ""
+        return f"In the case {self.about!r} of {self.file}, this\n\n{shown}\n\nshould give `{self.expected}`{but}."
 
 
 def symptom(right: Observed, wrong: Observed, sites: Mapping[int, Site], source: str) -> Symptom | None:
@@ -70,12 +73,12 @@ def symptom(right: Observed, wrong: Observed, sites: Mapping[int, Site], source:
     if wrong.params:
         context = f"{wrong.params.replace(', ', '; ') if len(wrong.params) < 120 else wrong.params}\n{context}"
     about = function.rpartition("::")[2].removeprefix("test").strip("_").replace("_", " ")
-    return Symptom(about or function, context.strip(), site.source, expected, got)
+    return Symptom(about or function, wrong.name.partition("::")[0], context.strip(), site.source, expected, got)
 
 
 def statement(name: str, fault: Fault, symptoms: Sequence[Symptom], hidden: int) -> str:
     """Returns the statement of a task about a fault, with its first symptoms."""
-    shown = "\n\n".join(one.text() for one in symptoms)
+    shown = "\n\n".join(one.text(wrong=fault.kind != "body") for one in symptoms)
     if fault.kind == "body":
         quoted = "\n".join(f"    {line}" for line in fault.docstring.splitlines())
         opening = f"`{fault.functions[0].name}` of the repository {name} is not written yet:\n\n    {fault.signature}"
@@ -85,8 +88,8 @@ def statement(name: str, fault: Fault, symptoms: Sequence[Symptom], hidden: int)
         opening = f"The repository {name} in /work behaves wrongly {several}."
         work = f"{shown}\n\nFind the cause and repair it."
     return (
-        f"{opening}\n\n{work}\n\n{hidden} tests that you do not have check this behaviour. The tests that you have must "
-        "still pass: `python3 -m pytest -o addopts= -p no:cacheprovider`. Only Python sources of the package are judged: "
+        f"{opening}\n\n{work}\n\n{hidden} tests that you do not have check this behaviour. The tests that you have "
+        "must still pass: `python3 -m pytest -o addopts= -p no:cacheprovider`. Only Python sources of the package count: "
         f"changes to tests, settings and other files do not count.\n\n{TERMINAL_OPENING}"
     )
 

@@ -17,75 +17,15 @@ import sys
 import time
 from typing import Any
 
-WATCHED = frozenset(
-    # fmt: off
-    (
-        "pytest",
-        "_pytest",
-        "unittest",
-        "doctest",
-        "conftest",
-        "sitecustomize",
-        "usercustomize",
-        "pluggy",
-        "inspect",
-        "gc",
-        "ctypes",
-        "builtins",
-        "__builtins__",
-        "_getframe",
-        "_getframemodulename",
-        "_current_frames",
-        "settrace",
-        "setprofile",
-        "addaudithook",
-        "_exit",
-        "meta_path",
-        "path_hooks",
-        "modules",
-        "f_locals",
-        "f_globals",
-        "f_code",
-        "f_back",
-        "tb_frame",
-        "tb_next",
-        "gi_frame",
-        "cr_frame",
-        "ag_frame",
-        "co_consts",
-        "__traceback__",
-        "__import__",
-        "importlib",
-        "import_module",
-        "exec",
-        "eval",
-        "runpy",
-        "atexit",
-        "faulthandler",
-        "__subclasses__",
-        "SkipTest",
-        "fork",
-        "execv",
-        "execve",
-        "dup2",
-        "kill",
-        "abort",
-        "trace",
-        "getsource",
-        "linecache",
-        "tarfile",
-        "zipimport",
-        "stack",
-        "environ",
-        "currentframe",
-        "walk_stack",
-        "__assay_seen__",
-        "__assay_truth__",
-        "__assay_kind__",
-        "__assay_raised__",
-    )
-    # fmt: on
-)
+NAMES = """
+    pytest _pytest unittest doctest conftest sitecustomize usercustomize pluggy inspect gc ctypes builtins
+    __builtins__ _getframe _getframemodulename _current_frames settrace setprofile addaudithook _exit meta_path
+    path_hooks modules f_locals f_globals f_code f_back tb_frame tb_next gi_frame cr_frame ag_frame co_consts
+    __traceback__ __import__ importlib import_module exec eval runpy atexit faulthandler __subclasses__ SkipTest
+    fork execv execve dup2 kill abort trace getsource linecache tarfile zipimport stack environ currentframe
+    walk_stack __assay_seen__ __assay_truth__ __assay_kind__ __assay_raised__
+"""
+WATCHED = frozenset(NAMES.split())
 """Names that reach the tests, the interpreter or other processes. A submission may use those that were there before."""
 WATCHED_TEXT = re.compile(r"/proc/|PYTEST|(^|/)(conftest|sitecustomize|test_\w+|tests?/\S+)\.?(py)?$|\.pth$")
 TEXT, DIGITS, DEPTH, ITEMS = 2_000, 12, 12, 5_000
