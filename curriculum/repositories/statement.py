@@ -88,8 +88,8 @@ def statement(name: str, fault: Fault, symptoms: Sequence[Symptom], hidden: int)
         opening = f"The repository {name} in /work behaves wrongly {several}."
         work = f"{shown}\n\nFind the cause and repair it."
     return (
-        f"{opening}\n\n{work}\n\n{hidden} tests that you do not have check this behaviour. The tests that you have "
-        "must still pass: `python3 -m pytest -o addopts= -p no:cacheprovider`. Only Python sources of the package count: "
+        f"{opening}\n\n{work}\n\n{hidden} tests that you do not have check this behaviour. Those that you have must "
+        "still pass: `python3 -m pytest -o addopts= -p no:cacheprovider`. Only Python sources of the package count: "
         f"changes to tests, settings and other files do not count.\n\n{TERMINAL_OPENING}"
     )
 
