@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import combinations, cycle, islice
 from pathlib import Path
@@ -25,7 +25,8 @@ from curriculum.environments.terminal.harbor.folder import DECLARED
 from curriculum.own.rows import OwnRow
 from curriculum.repositories import history
 from curriculum.repositories.faults import Fault, bodies_in, combined, faults_in, reverted
-from curriculum.repositories.observing import Rewritten, rewrite, without
+from curriculum.repositories.journal import Journal
+from curriculum.repositories.observing import Rewritten, functions_in, rewrite, without
 from curriculum.repositories.reading import Repository
 from curriculum.repositories.statement import Observed, Symptom, gives_away, statement, symptom
 from runtime.errors import GuestLostError
@@ -46,41 +47,12 @@ MOST_SOURCE = 40_000
 LEAST_FAILING, MOST_FAILING = 2, 0.6
 """Tests that fail with a fault: at least two, and at most this share."""
 PER_FUNCTION = 3
+MOST_SITES = 100_000
+"""Sites of one test module at most: the numbers of the next begin there."""
 TRIES = 8
 """Faults tried for each task that is wanted."""
 PATTERN = ("operator", "call", "body", "operator", "commit")
 CALLER = "add"
-
-
-class Journal:
-    """Results of finished runs, by what ran: in memory, and in a file if one is given."""
-
-    def __init__(self, found: MutableMapping[str, Any], file: Path | None = None) -> None:
-        self._found, self._file = found, file
-
-    @classmethod
-    def in_file(cls, file: Path) -> Journal:
-        """Opens a journal; a last line that was cut off is ignored. Raises OSError."""
-        found: dict[str, Any] = {}
-        file.parent.mkdir(parents=True, exist_ok=True)
-        for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
-            try:
-                key, value = json.loads(line)
-            except ValueError:
-                continue
-            found[key] = value
-        return cls(found, file)
-
-    def get(self, key: str) -> Any:
-        """Returns the result of a finished run; None if it has not run."""
-        return self._found.get(key)
-
-    def add(self, key: str, value: Any) -> None:
-        """Records the result of a run. Raises OSError."""
-        self._found[key] = value
-        if self._file is not None:
-            with self._file.open("a", encoding="utf-8") as stream:
-                stream.write(f"\n{json.dumps([key, value])}\n")
 
 
 class Making:
@@ -99,8 +71,13 @@ class Making:
         with its history, if it is one."""
         self._repository, self._packages, self._pool, self._journal = repository, packages, pool, journal
         self._seed, self._place, self._progress = seed, place, progress
-        found = {path: rewrite(repository.files[path]) for path in repository.test_sources}
+        found = {
+            path: rewrite(repository.files[path], path, MOST_SITES * at)
+            for at, path in enumerate(repository.test_sources)
+        }
         self._rewritten: dict[str, Rewritten] = {path: one for path, one in found.items() if one is not None}
+        self._sites = {number: site for one in self._rewritten.values() for number, site in one.sites.items()}
+        self._functions = {path: functions_in(repository.files[path]) for path in self._rewritten}
         self._sources = [path for path in repository.sources if len(repository.files[path]) <= MOST_SOURCE]
         about = json.dumps([repository.files, packages, seed], sort_keys=True)
         self._digest = hashlib.sha256(about.encode()).hexdigest()[:16]
@@ -305,10 +282,10 @@ class Making:
         if fault.kind != "body" and any(gives_away(text, faulty[path], repository.files[path]) for path in fault.files):
             self.counts["given away"] += 1
             return None
-        hidden: dict[str, set[str]] = {}
-        for line in failing:
-            path, _, name = line[0].partition("::")
-            hidden.setdefault(path, set()).add(name.partition("[")[0])
+        hidden = self._hidden([line[0] for line in failing])
+        if hidden is None:
+            self.counts["cannot be hidden"] += 1
+            return None
         visible = faulty | {path: without(repository.files[path], names) for path, names in hidden.items()}
         declared = [*fault.files, *(path for path in repository.sources if path not in fault.files)]
         declared = [path for path in declared if DECLARED.fullmatch(path)][:MOST_FILES]
@@ -341,6 +318,23 @@ class Making:
             tools=("run_command",),
         )
 
+    def _hidden(self, failing: Sequence[str]) -> dict[str, set[str]] | None:
+        """Returns the functions of failing tests by file, inherited ones where they are. None if one is nowhere."""
+        files = self._repository.files
+        found: dict[str, set[str]] = {}
+        for test in failing:
+            path, _, name = test.partition("[")[0].partition("::")
+            if name in self._functions.get(path, ()):
+                found.setdefault(path, set()).add(name)
+                continue
+            inherited = f"::{name.rpartition('::')[2]}"
+            above = [(file, one) for file in files for one in self._functions.get(file, ()) if one.endswith(inherited)]
+            if not above or "::" not in name:
+                return None
+            for file, one in above:
+                found.setdefault(file, set()).add(one)
+        return found
+
     def _suite(self, fault: Fault, failing: Sequence[str]) -> list[str]:
         """Returns the tests of a task: those that fail, others that call what is changed, and others; not all."""
         near = set(self._concerned(fault))
@@ -351,12 +345,9 @@ class Making:
         """Returns symptoms of different test functions, the shortest first; never of all failing tests."""
         found: dict[str, Symptom] = {}
         for name, _, _, values, why, params, _ in failing:
-            path = name.partition("::")[0]
-            if path not in self._rewritten:
-                continue
             right = Observed(name, self._stable[name][3])
             wrong = Observed(name, values, str(why), str(params))
-            one = symptom(right, wrong, self._rewritten[path].sites, self._repository.files[path])
+            one = symptom(right, wrong, self._sites, self._repository.files)
             function = name.partition("[")[0]
             if one is not None and (function not in found or len(one.text()) < len(found[function].text())):
                 found[function] = one

@@ -24,6 +24,7 @@ class Site(NamedTuple):
     source: str
     """Expression whose value is observed."""
     line: int
+    file: str
     expected: str = ""
     """Literal that it is compared with; empty if it is none."""
 
@@ -34,14 +35,14 @@ class Rewritten(NamedTuple):
     sites: Mapping[int, Site]
 
 
-def rewrite(source: str) -> Rewritten | None:
-    """Rewrites the source of a test module; None if it cannot be parsed."""
+def rewrite(source: str, file: str, first: int = 0) -> Rewritten | None:
+    """Rewrites the source of a test module, with sites from the number `first`; None if it cannot be parsed."""
     try:
         tree = ast.parse(source)
         sites: dict[int, Site] = {}
         texts = []
         for blind in (False, True):
-            rewriter = _Rewriter(blind=blind)
+            rewriter = _Rewriter(file, first, blind=blind)
             texts.append(ast.unparse(ast.fix_missing_locations(rewriter.visit(copy.deepcopy(tree)))) + "\n")
             sites = rewriter.sites
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -50,8 +51,8 @@ def rewrite(source: str) -> Rewritten | None:
 
 
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self, *, blind: bool) -> None:
-        self.blind = blind
+    def __init__(self, file: str, first: int, *, blind: bool) -> None:
+        self.file, self.first, self.blind = file, first, blind
         self.sites: dict[int, Site] = {}
 
     def visit_Assert(self, node: ast.Assert) -> Any:
@@ -130,8 +131,8 @@ class _Rewriter(ast.NodeTransformer):
         return made
 
     def _call(self, name: str, node: ast.expr, expected: str = "", shown: str = "") -> ast.Call:
-        number = len(self.sites)
-        self.sites[number] = Site(shown or ast.unparse(node), node.lineno, expected)
+        number = self.first + len(self.sites)
+        self.sites[number] = Site(shown or ast.unparse(node), node.lineno, self.file, expected)
         return ast.Call(ast.Name(name, ast.Load()), [ast.Constant(number), node], [])
 
     @staticmethod
@@ -148,8 +149,23 @@ def _is_literal(node: ast.expr) -> bool:
                               | ast.Lambda | ast.comprehension | ast.Yield) for one in ast.walk(node))  # fmt: skip
 
 
+def functions_in(source: str) -> set[str]:
+    """Returns the names of the functions of a test module (`test_a`, `TestB::test_c`)."""
+    found: set[str] = set()
+
+    def look(body: list[ast.stmt], above: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                look(node.body, f"{above}{node.name}::")
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.add(f"{above}{node.name}")
+
+    look(ast.parse(source).body, "")
+    return found
+
+
 def without(source: str, names: Collection[str]) -> str:
-    """Returns a test module without the named test functions (`test_a`, `TestB::test_c`)."""
+    """Returns a test module without the named functions (`test_a`, `TestB::test_c`)."""
     lines = source.splitlines(keepends=True)
     cuts: list[tuple[int, int, str]] = []
 
@@ -173,12 +189,17 @@ def without(source: str, names: Collection[str]) -> str:
 
 def context_of(source: str, name: str, line: int) -> str:
     """Returns the statements of a test function up to a line, without its asserts: a way to what it observes."""
-    parts = name.split("::")
-    nodes: list[Any] = list(ast.parse(source).body)
-    function: Any = None
-    for part in parts:
-        function = next((one for one in nodes if getattr(one, "name", "") == part), None)
-        nodes = list(getattr(function, "body", ()))
+    last = name.rpartition("::")[2]
+    function = next(
+        (
+            node
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.name == last
+            and node.lineno <= line <= (node.end_lineno or line)
+        ),
+        None,
+    )
     if function is None:
         return ""
     kept = []

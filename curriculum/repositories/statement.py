@@ -45,10 +45,11 @@ class Symptom(NamedTuple):
         return f"In the case {self.about!r} of {self.file}, this\n\n{shown}\n\nshould give `{self.expected}`{but}."
 
 
-def symptom(right: Observed, wrong: Observed, sites: Mapping[int, Site], source: str) -> Symptom | None:
+def symptom(right: Observed, wrong: Observed, sites: Mapping[int, Site], files: Mapping[str, str]) -> Symptom | None:
     """Returns what differs first in a faulty run; None if that cannot be shown in a few lines."""
     at = next(
-        (n for n, pair in enumerate(zip(right.values, wrong.values, strict=False)) if pair[0][1] != pair[1][1]), None
+        (n for n, pair in enumerate(zip(right.values, wrong.values, strict=False)) if [*pair[0][:2]] != [*pair[1][:2]]),
+        None,
     )
     stopped = at is None
     at = len(wrong.values) if at is None else at
@@ -69,7 +70,7 @@ def symptom(right: Observed, wrong: Observed, sites: Mapping[int, Site], source:
         got = "it raises nothing" if "nothing" in got or "DID NOT RAISE" in got else got
     if not got or len(got) > SHOWN_CHARS or len(expected) > SHOWN_CHARS or "__assay" in got:
         return None
-    context = context_of(source, function, site.line)
+    context = context_of(files[site.file], function, site.line)
     if wrong.params:
         context = f"{wrong.params.replace(', ', '; ') if len(wrong.params) < 120 else wrong.params}\n{context}"
     about = function.rpartition("::")[2].removeprefix("test").strip("_").replace("_", " ")

@@ -21,9 +21,10 @@ NAMES = """
     pytest _pytest unittest doctest conftest sitecustomize usercustomize pluggy inspect gc ctypes builtins
     __builtins__ _getframe _getframemodulename _current_frames settrace setprofile addaudithook _exit meta_path
     path_hooks modules f_locals f_globals f_code f_back tb_frame tb_next gi_frame cr_frame ag_frame co_consts
-    __traceback__ __import__ importlib import_module exec eval runpy atexit faulthandler __subclasses__ SkipTest
-    fork execv execve dup2 kill abort trace getsource linecache tarfile zipimport stack environ currentframe
-    walk_stack __assay_seen__ __assay_truth__ __assay_kind__ __assay_raised__
+    __file__ open read_text read_bytes listdir scandir walk glob rglob iterdir vars globals locals __dict__
+    attrgetter __getattribute__ __traceback__ __import__ importlib import_module exec eval runpy atexit faulthandler
+    __subclasses__ SkipTest fork execv execve dup2 kill abort trace getsource linecache tarfile zipimport stack
+    environ currentframe walk_stack __assay_seen__ __assay_truth__ __assay_kind__ __assay_raised__
 """
 WATCHED = frozenset(NAMES.split())
 """Names that reach the tests, the interpreter or other processes. A submission may use those that were there before."""
@@ -53,6 +54,10 @@ def used(source: str) -> list[str]:
             names = [text] if text in WATCHED else []
             found |= {"a text that names tests or processes"} if WATCHED_TEXT.search(text[:TEXT]) else set()
         found |= WATCHED.intersection(names)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "setattr"):
+            found |= (
+                {"a computed attribute"} if not all(isinstance(one, ast.Constant) for one in node.args[1:2]) else set()
+            )
     return sorted(found)
 
 

@@ -34,7 +34,8 @@ class RepositoryRows(NamedTuple):
 def repository_rows(place: Path, *, licence: str, most: int) -> RepositoryRows:
     """Makes up to `most` rows of the repository at a path. Raises UsageError if it cannot be used, SandboxError."""
     from curriculum.own.containers import install_container
-    from curriculum.repositories.making import Journal, Making
+    from curriculum.repositories.journal import Journal
+    from curriculum.repositories.making import Making
     from curriculum.repositories.reading import read_repository
 
     try:

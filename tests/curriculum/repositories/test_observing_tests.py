@@ -13,7 +13,7 @@ from verifiers.files.suite_guest import canonical, used
 
 
 def test_blind_tests_have_no_literal_that_they_would_compare_with() -> None:
-    made = rewrite(TEST_TEXT)
+    made = rewrite(TEST_TEXT, "a.py")
     assert made is not None
     assert ("12.05" in made.kept, "12.05" in made.blind, "'marmalade'" in made.blind) == (True, False, True)
     assert made.kept.count("__assay_seen__") == made.blind.count("__assay_seen__")
@@ -21,11 +21,11 @@ def test_blind_tests_have_no_literal_that_they_would_compare_with() -> None:
 
 
 def test_a_parameter_is_observed_on_both_sides_and_an_exception_as_raised() -> None:
-    made = rewrite(TEST_CART)
+    made = rewrite(TEST_CART, "a.py")
     assert made is not None
     assert "assert __assay_seen__(" in made.blind
     assert "with __assay_raised__(" in made.blind
-    assert rewrite("def broken(:\n") is None
+    assert rewrite("def broken(:\n", "a.py") is None
 
 
 def test_and_is_taken_apart_and_approximate_values_are_rounded() -> None:
@@ -91,5 +91,6 @@ def test_equal_plain_values_have_one_canonical_text_whatever_their_class_says() 
 def test_names_that_reach_for_the_judge_are_found_however_they_are_written() -> None:
     assert used("import _pytest.runner as r\n") == ["_pytest"]
     assert used("x = getattr(sys, '_getframe')\n") == ["_getframe"]
-    assert used("open('/proc/self/fd/3')\n") == ["a text that names tests or processes"]
+    assert used("open('/proc/self/fd/3')\n") == ["a text that names tests or processes", "open"]
+    assert used("getattr(sys, '_get' + 'frame')(1)\n") == ["a computed attribute"]
     assert used("re.compile('a').match(total)\n") == []

@@ -13,7 +13,8 @@ from curriculum.contract.errors import CurriculumError
 from curriculum.environments import ENVIRONMENTS
 from curriculum.own.harbor import untouched
 from curriculum.own.rows import OwnRow
-from curriculum.repositories.making import Journal, Making
+from curriculum.repositories.journal import Journal
+from curriculum.repositories.making import Making
 from curriculum.repositories.reading import read_repository
 from curriculum.worlds.world import World
 from runtime.sandbox import Priority, SessionPool
