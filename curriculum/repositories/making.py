@@ -79,7 +79,8 @@ class Making:
         self._sites = {number: site for one in self._rewritten.values() for number, site in one.sites.items()}
         self._functions = {path: functions_in(repository.files[path]) for path in self._rewritten}
         self._sources = [path for path in repository.sources if len(repository.files[path]) <= MOST_SOURCE]
-        about = json.dumps([repository.files, packages, seed], sort_keys=True)
+        rewritten = {path: one.kept for path, one in self._rewritten.items()}
+        about = json.dumps([repository.files, rewritten, suite.program(), packages], sort_keys=True)
         self._digest = hashlib.sha256(about.encode()).hexdigest()[:16]
         self.counts: Counter[str] = Counter()
         """Numbers for a report: tests, stable, slow, failing, unstable, faults, hidden, unseen, crashed."""

@@ -53,10 +53,14 @@ def sandbox_for(sessions: SessionPool, priority: Priority, digest: str, memory_m
     return sessions.sandbox(limits, userland=True, caller=caller, priority=priority, packages=packages)
 
 
+def program() -> str:
+    """Returns the source of the program that runs tests in a sandbox."""
+    return resources.files(__package__).joinpath("suite_guest.py").read_text(encoding="utf-8")
+
+
 def place(sandbox: Sandbox, files: Mapping[str, str]) -> None:
     """Writes a repository's files and the program that runs its tests into a new sandbox."""
-    program = resources.files(__package__).joinpath("suite_guest.py").read_bytes()
-    sandbox.write(PROGRAM, program)
+    sandbox.write(PROGRAM, program().encode())
     for path, text in files.items():
         sandbox.write(f"{TREE}/{path}", text.encode())
 

@@ -8,7 +8,7 @@ from itertools import islice
 from small_repository import CART, TEST_CART, TEST_TEXT
 
 from curriculum.repositories.faults import bodies_in, combined, faults_in
-from curriculum.repositories.observing import context_of, rewrite, without
+from curriculum.repositories.observing import context_of, functions_in, rewrite, without
 from verifiers.files.suite_guest import canonical, used
 
 
@@ -30,7 +30,8 @@ def test_a_parameter_is_observed_on_both_sides_and_an_exception_as_raised() -> N
 
 def test_and_is_taken_apart_and_approximate_values_are_rounded() -> None:
     made = rewrite(
-        "def test_a():\n    assert f() == 1 and not g()\n    assert h() == approx(0.5)\n    assert 'a' in k()\n"
+        "def test_a():\n    assert f() == 1 and not g()\n    assert h() == approx(0.5)\n    assert 'a' in k()\n",
+        "a.py",
     )
     assert made is not None
     lines = [line.strip() for line in made.blind.splitlines()]
@@ -47,6 +48,7 @@ def test_removed_tests_leave_a_module_that_can_be_read() -> None:
         False,
         True,
     )
+    assert {"MoneyTest::test_negative", "test_title"} <= functions_in(TEST_TEXT)
     assert "parametrize" not in without(TEST_CART, {"test_discount"})
 
 
