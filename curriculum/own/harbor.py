@@ -217,6 +217,8 @@ def _without(one: HarborRow) -> str:
 
 def untouched(row: OwnRow) -> str:
     """Returns the submission of an agent that changes nothing in the row's terminal."""
+    if row.world.get("changed"):
+        return "{}"
     there = {one["path"]: {"text": one["text"], "mode": one.get("mode", "644")} for one in row.world.get("files", ())}
     return json.dumps({path: there[path] for path in row.world["declared"] if path in there})
 

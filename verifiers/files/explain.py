@@ -37,6 +37,9 @@ def explain(spec: FilesSpec) -> Iterator[str]:
         for file in command.leaves:
             yield f"  It must leave this in {file.path}:"
             yield from quoted(file.text)
+    if spec.suite is not None:
+        yield f"{len(spec.suite.tests)} tests run with the changed files in a fresh copy of the repository. Each must"
+        yield f"  pass and observe the expected values, all within {spec.seconds:g} s of processor time."
     if spec.foreign is not None and not spec.foreign.command:
         yield "The environment adds a score of its own, which is not a verdict."
     elif spec.foreign is not None:
@@ -48,6 +51,8 @@ def parts(spec: FilesSpec, verdict: Verdict) -> Verified:
     what = "that the declared files hold what was asked"
     if spec.commands:
         what += f", and that {len(spec.commands)} commands make of them what was expected"
+    if spec.suite is not None:
+        what += f", and that {len(spec.suite.tests)} tests of the repository pass with them"
     limits: list[StatementPart] = [
         not_covered("what else was done in the terminal", "only the declared files are judged")
     ]

@@ -27,6 +27,7 @@ PlacePath = Annotated[
 """Path of a file that a task puts there; names may begin with a dot."""
 Mode = Annotated[str, StringConstraints(pattern=r"^[0-7]{3}$")]
 FILE_CHARS, MOST_FILES, MOST_GATHERED = 100_000, 50, 500
+MOST_TREE, MOST_TESTS = 200, 1_000
 
 
 class PlacedFile(SpecData):
@@ -78,6 +79,21 @@ class ForeignTest(SpecData):
     seconds: float = Field(default=60.0, gt=0, le=600)
 
 
+class SuiteCondition(SpecData):
+    """Tests of a repository that must pass with the submitted files in it, and observe the expected values."""
+
+    tree: tuple[PlacedFile, ...] = Field(min_length=1, max_length=MOST_TREE)
+    """Files of the repository, declared ones included; a submission has those that it changes."""
+    tests: tuple[tuple[str, str], ...] = Field(min_length=1, max_length=MOST_TESTS)
+    """Names of the tests, each with the digest of the values that it has to observe."""
+    path: tuple[str, ...] = Field(min_length=1, max_length=8)
+    """Folders of the repository that Python imports from."""
+    allowed: tuple[str, ...] = Field(default=(), max_length=200)
+    """Watched names that a submission may use, because the repository does."""
+    packages: SetDigest
+    memory_mib: int = Field(default=1_024, ge=64, le=4_096)
+
+
 class FilesSpec(SpecModel):
     kind: Literal["files"] = "files"
     declared: tuple[FilePath, ...] = Field(min_length=1, max_length=MOST_FILES)
@@ -85,13 +101,14 @@ class FilesSpec(SpecModel):
     files: tuple[FileCondition, ...] = Field(default=(), max_length=MOST_FILES)
     commands: tuple[CommandCondition, ...] = Field(default=(), max_length=MOST_FILES)
     foreign: ForeignTest | None = None
+    suite: SuiteCondition | None = Field(default=None, exclude_if=lambda suite: suite is None)
     seconds: float = Field(default=5.0, gt=0, le=60)
     """Time limit of one command, in seconds."""
 
     @property
     def only_foreign(self) -> bool:
         """True if only a foreign test decides: such a spec passes nothing, and its submissions are never trained on."""
-        return self.foreign is not None and not (self.files or self.commands)
+        return self.foreign is not None and not (self.files or self.commands or self.suite)
 
     def summary(self) -> str:
         return f"{self.kind}: {', '.join(self.declared)}"
@@ -129,7 +146,7 @@ def read(spec: FilesSpec, submission: str) -> dict[str, SubmittedFile] | str:
     found: dict[str, SubmittedFile] = {}
     for path in dict.fromkeys((*spec.declared, *(data if gathers else ()))):
         if path not in data and not (spec.files or spec.commands):
-            continue  # a foreign test reports missing files itself
+            continue  # a foreign test reports missing files itself; those of a suite are unchanged
         if path not in data:
             return f"{path} is missing"
         one = data[path]

@@ -3,7 +3,8 @@
 Invariants: nothing of the place in which the files were made takes part, only their text and mode. Each command has its
 own sandbox with the declared files and the spec's additions. Results are compared outside the sandbox, so no file can
 tamper with the judge; a command that crashes its sandbox has failed. A command is limited by its own time, and a
-sandbox that does not start decides nothing. The score of a foreign test is evidence and never a pass.
+sandbox that does not start decides nothing. The score of a foreign test is evidence and never a pass. `suite.py` runs
+the tests of a repository.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from verifiers.boxes.own_time import LAST_PATIENCE
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip, escaped
 from verifiers.contract.verdict import FOREIGN_REWARD, Ground, Judgement, Verdict
+from verifiers.files import suite
 from verifiers.files.kind import FILES
 from verifiers.files.spec import (
     CommandCondition,
@@ -66,7 +68,9 @@ def check(spec: FilesSpec) -> None:
             raise SpecError(f"{inside}: a parent folder is itself a file", hint="Rename one of the two.")
     if spec.foreign is not None and not spec.foreign.command and not set(spec.foreign.rewards) <= set(spec.declared):
         raise SpecError("no declared file has the foreign score", hint="Declare one of `rewards`, or set a command.")
-    if not (spec.files or spec.commands or spec.foreign):
+    if spec.suite is not None:
+        suite.check(spec, spec.suite)
+    if not (spec.files or spec.commands or spec.foreign or spec.suite):
         raise SpecError("the files have no conditions", hint="Add conditions on files, or commands.")
 
 
@@ -116,6 +120,11 @@ class FilesVerifier:
             failed = self._tried(submitted, command, seconds)
             if failed is not None:
                 return failed._replace(isolation=self._isolation)
+        if spec.suite is not None:
+            failed = suite.failure(self._sessions, self._priority, spec.suite, submitted, seconds)
+            if failed is not None:
+                return failed._replace(isolation=self._isolation)
+            facts["tests"] = len(spec.suite.tests)
         if spec.foreign is not None and not spec.foreign.command:
             found = next((submitted[path].text for path in spec.foreign.rewards if path in submitted), "")
             facts[FOREIGN_REWARD] = _number(found)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 
 KINDS = ("auto", "answer", "program", "lean", "smt", "checklist", "exact")
+TASKS = 40
+"""Most tasks of a repository, unless asked for more or fewer."""
 SHOWN_ROWS = 5
 SHOWN_REASONS = 12
 SHOWN_ACCEPTED = 3
@@ -66,11 +68,18 @@ class AddedRows(FrozenModel):
 @prints
 def add(
     place: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="FILE", help="JSON lines, JSON, CSV, Parquet, a Harbor task folder, or a folder of these."
         ),
-    ],
+    ] = None,
+    repo: Annotated[
+        Path | None,
+        typer.Option("--repo", metavar="PATH", help="Instead of FILE: a git repository or a source distribution."),
+    ] = None,
+    tasks: Annotated[
+        int | None, typer.Option("--tasks", min=1, help=f"Most tasks to make of a repository (default: {TASKS}).")
+    ] = None,
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the taskset, own/NAME (default: the file's name).")
     ] = None,
@@ -85,12 +94,22 @@ def add(
     """Add your own problems: each is checked, and the valid ones become the taskset own/NAME. What Harbor task folders
     install is fetched once, and their solutions, which show that they can be solved, run in a sandbox.
 
+    Of a repository in Python with tests, tasks are made: faults to repair, and functions to write. The same command
+    resumes an interrupted run.
+
     Exit code 0 if some rows were accepted, 1 if none was.
 
     Example: assay curriculum add mine.jsonl --name sums --dry-run
     """
     from curriculum.own.harbor import folders_in
 
+    if (place is None) == (repo is None):
+        raise UsageError("name either a FILE or a repository", "give a file, or --repo PATH")
+    if repo is not None:
+        return _of_repository(repo, name, licence, source, most=tasks or TASKS, dry_run=dry_run)
+    assert place is not None
+    if tasks is not None:
+        raise UsageError("--tasks is for a repository", "omit it, or name one with --repo")
     if kind not in KINDS:
         raise UsageError(f"--kind: unknown kind {kind!r}", f"use one of {', '.join(KINDS)}")
     folders = folders_in(place)
@@ -107,6 +126,18 @@ def add(
     else:
         rows = list(not_contradicted(list(problems_in(place, kind, added.refused, added.notes)), added.refused))
     return added.checked(rows, licence=licence, source=source or place.name)
+
+
+def _of_repository(
+    repo: Path, name: str | None, licence: str, source: str, *, most: int, dry_run: bool
+) -> Output[AddedRows]:
+    from appliance.cli.curriculum.repositories import repository_rows
+
+    stem = Path(re.sub(r"(\.tar)?\.\w+$|[-.]\d.*$", "", repo.resolve().name))
+    added = NewTaskset(stem, name, dry_run=dry_run)
+    made = repository_rows(repo, licence=licence, most=most)
+    added.notes[made.report] += len(made.rows)
+    return added.checked(made.rows, licence=made.licence, source=source or repo.name)
 
 
 @prints

@@ -54,6 +54,8 @@ class TerminalSetup(SpecData):
     """Folders, and patterns of names below them that are not gathered."""
     gathers: bool = False
     """True if every file that is new, changed or removed is submitted, declared or not."""
+    changed: bool = False
+    """True if only declared files that differ from the initial ones are submitted."""
     packages: SetDigest | None = None
     """Package set of a `container`."""
     memory_mib: int = Field(default=128, ge=16, le=4_096)

@@ -71,10 +71,11 @@ def submission() -> str:
             return json.dumps(f"verifier.collect failed: {said[-200:]}")
     names = [*SETUP["declared"], *(_gathered() if SETUP.get("gathers") else ())]
     found = {path: _submitted(path) for path in names if os.path.lexists(path)}
-    if SETUP.get("gathers"):
+    if SETUP.get("gathers") or SETUP.get("changed"):
         before = {file["path"]: {"text": file["text"], "mode": file["mode"]} for file in SETUP["files"]}
         found = {path: one for path, one in found.items() if one != before.get(path)}
-        found |= {path: {"problem": "removed"} for path in before if not os.path.lexists(path)}
+        judged = before if SETUP.get("gathers") else SETUP["declared"]
+        found |= {path: {"problem": "removed"} for path in judged if path in before and not os.path.lexists(path)}
     return json.dumps(found)
 
 

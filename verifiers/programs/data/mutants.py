@@ -85,6 +85,13 @@ def mutants(source: str) -> list[Change]:
     return sorted(found, key=lambda change: change.line)
 
 
+def changes_in(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Yields every syntax node that may change, with each node that may replace it. The tree stays as it is."""
+    for node, _put in _places(tree):
+        for other in _neighbours(node):
+            yield node, other
+
+
 def _places(tree: ast.AST) -> Iterator[tuple[ast.AST, Put]]:
     """Yields every syntax node that may change, outer ones first, with a setter for its place. Skips constants used as
     statements, because changing them has no effect."""

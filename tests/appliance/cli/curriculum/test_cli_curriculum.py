@@ -88,6 +88,10 @@ def test_a_sample_is_of_seeds_that_may_be_seen_and_holds_no_answer_unasked() -> 
         (("sample", "digits", "--level", "2"), 2, "no level 2"),
         (("sample", "digit"), 2, "unknown taskset"),
         (("stats", "--png", "picture.jpg"), 2, ".png"),
+        (("add", "--dry-run"), 2, "--repo PATH"),
+        (("add", "a.jsonl", "--repo", "b"), 2, "name either a FILE or a repository"),
+        (("add", "a.jsonl", "--tasks", "3"), 2, "--tasks is for a repository"),
+        (("add", "--repo", "/no/such/folder", "--dry-run"), 2, "a git repository or a source distribution"),
         (("stats", "--png", "/no/such/folder/a.png"), 2, "no such folder"),
     ],
 )

@@ -1,0 +1,102 @@
+"""Tasks of real packages: how many valid ones a repository gives.
+
+    nice -n 19 python benchmarks/repositories.py FOLDER --journal FOLDER [--tasks 40] [--judged 40] [--json FILE]
+
+FOLDER has source distributions with tests (`pip download --no-deps --no-binary :all: NAME`). Needs root. For each:
+tests, stable ones, faults tried and tasks; then reference and untouched repository are judged in fresh sandboxes (bars:
+100 % and 0 % pass). A second verdict on the reference that differs counts as flaky (bar: under 1 %). A run that was
+stopped goes on where it was with the same `--journal`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+# A script's own folder comes first on the path, and there is a `runtime` in it.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.record import write_run
+from curriculum.contract.errors import CurriculumError
+from curriculum.own.containers import install_container
+from curriculum.own.harbor import untouched
+from curriculum.own.rows import OwnRow
+from curriculum.repositories.journal import Journal
+from curriculum.repositories.making import Making
+from curriculum.repositories.reading import read_repository
+from runtime.errors import RefusedError
+from runtime.sandbox import Priority, SessionPool
+from runtime.sessions import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
+from verifiers.files.spec import FilesSpec
+from verifiers.files.verifier import FilesVerifier
+
+
+def measured(place: Path, pool: SessionPool, folder: Path, tasks: int, judged: int) -> dict[str, Any]:
+    begun = time.monotonic()
+    try:
+        repository = read_repository(place)
+        digest, lost = install_container(["pytest", *dict.fromkeys(repository.requires)], ())
+        journal = Journal.in_file(folder / f"{repository.name}.jsonl")
+        making = Making(repository, digest, pool, journal, seed=repository.name, place=place)
+        rows = list(making.rows(tasks))
+    except (CurriculumError, RefusedError) as error:
+        return {"place": place.name, "refused": str(error)}
+    found = {
+        "place": place.name,
+        "tasks": len(rows),
+        **making.counts,
+        "lost": lost,
+        "first failing": making.first_failure,
+    }
+    verdicts = [_verdicts(pool, row) for row in rows[:judged]]
+    found |= {
+        "lines": sum(repository.files[path].count("\n") for path in repository.sources),
+        "bytes a task": sum(len(row.model_dump_json()) for row in rows) // max(1, len(rows)),
+        "judged": len(verdicts),
+        "reference passes": sum(one[0] for one in verdicts),
+        "reference differs": sum(one[0] != one[1] for one in verdicts),
+        "untouched passes": sum(one[2] for one in verdicts),
+        "seconds": round(time.monotonic() - begun, 1),
+    }
+    return found
+
+
+def _verdicts(pool: SessionPool, row: OwnRow) -> tuple[bool, bool, bool]:
+    assert isinstance(row.spec, FilesSpec)
+    verifier = FilesVerifier(pool, priority=Priority.JOB)
+    first, second, nothing = (verifier.verify(row.spec, text) for text in (row.answer, row.answer, untouched(row)))
+    return first.passed, second.passed, nothing.passed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--tasks", type=int, default=40)
+    parser.add_argument("--judged", type=int, default=40)
+    parser.add_argument("--journal", type=Path, required=True)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    given.journal.mkdir(parents=True, exist_ok=True)
+    state, roots = given.journal / "state", given.journal / "roots"
+    found = []
+    with Sessions(RuntimeSettings(own=BrokerSettings(state_dir=state, root_dir=roots, ready=0))) as pool:
+        for place in sorted(given.folder.iterdir()):
+            found.append(measured(place, pool, given.journal, given.tasks, given.judged))
+            print(found[-1], flush=True)
+    names = ("tasks", "judged", "reference passes", "reference differs", "untouched passes")
+    total = {name: sum(one.get(name, 0) for one in found) for name in names}
+    print(total)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if given.json:
+        write_run({"repositories": found, "total": total, "cpu": used.ru_utime + used.ru_stime}, given.json)
+    holds = total["reference passes"] == total["judged"] and not total["untouched passes"]
+    return 0 if holds and total["tasks"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
