@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from pathlib import Path
 
@@ -20,6 +21,13 @@ SCORE_LOGITS = 1 << 24
 
 IN_FLIGHT = 5
 """Inputs of layers that a GPU has beside a learner's computation while they move to main memory."""
+
+
+def trim_heap() -> None:
+    """Returns the freed blocks of malloc's heap to the system, as far as the C library can."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+    if trim is not None:
+        trim(0)
 
 
 def memory_limit() -> int:

@@ -35,7 +35,7 @@ from appliance.inference.engine import (
     Turn,
 )
 from appliance.inference.folder import open_model
-from appliance.inference.memory import KEPT_TOKENS, READ_TOKENS, SCORE_LOGITS, SHORT
+from appliance.inference.memory import KEPT_TOKENS, READ_TOKENS, SCORE_LOGITS, SHORT, trim_heap
 from appliance.inference.sampling import draw
 from appliance.inference.torch.blocks import Paging
 from appliance.inference.torch.decoder import Decoder, Prefilled, padded
@@ -228,6 +228,7 @@ class TorchEngine:
         elif not self.unfinished:
             self._prompts.clear()
             self._cache.free()
+            trim_heap()
 
     def close(self) -> None:
         self._drop_everything()

@@ -18,6 +18,8 @@ BLOCK = 32
 
 DECODING_GRAPHS = {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY"}
 """CUDA graphs of whole decoding steps, without the compiler, whose cache would outlive a push."""
+FP8 = "fp8_per_channel"
+"""vLLM's name for linear layers quantised as they load: weights by output channel, inputs by token."""
 PREEMPTIONS = "vllm:num_preemptions"
 
 NEEDED = {
@@ -139,7 +141,7 @@ class VllmCore:
                     dtype=dtype,
                     enforce_eager=not graphs,
                     **({"compilation_config": DECODING_GRAPHS} if graphs else {}),
-                    **({"quantization": "fp8"} if fp8 else {}),
+                    **({"quantization": FP8} if fp8 else {}),
                     # One more than a conversation: scoring a full one samples another token.
                     max_model_len=slots + 1,
                     max_num_seqs=rows,
