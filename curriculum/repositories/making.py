@@ -108,7 +108,7 @@ class Making:
         ):
             outcomes = {one[name][1] if name in one else "missing" for one in (original, first, second, blind)}
             if outcomes != {"passed"}:
-                passed = "passed" in outcomes
+                passed = name in original and original[name][1] == "passed"
                 self.counts["unstable" if passed else "failing"] += 1
                 if not passed and not self.first_failure:
                     self.first_failure = f"{name}: {' '.join(str(original.get(name, line)[4]).split())[:200]}"
@@ -251,7 +251,7 @@ class Making:
             "tells": "values",
             "known": {name: line[1:3] for name, line in stable.items()},
             "variants": [[dict(fault.files), self._concerned(fault)] for fault in faults],
-            "cpu": int(5 + 4 * cpu),
+            "cpu": int(20 + 10 * cpu),
             "seconds": VARIANT_SECONDS,
             "memory_mib": MEMORY_MIB // 2,
         }
