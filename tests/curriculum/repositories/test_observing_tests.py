@@ -30,8 +30,7 @@ def test_a_parameter_is_observed_on_both_sides_and_an_exception_as_raised() -> N
 
 def test_and_is_taken_apart_and_approximate_values_are_rounded() -> None:
     made = rewrite(
-        "def test_a():\n    assert f() == 1 and not g()\n    assert h() == approx(0.5)\n    assert 'a' in k()\n",
-        "a.py",
+        "def test_a():\n    assert f() == 1 and not g()\n    assert h() == approx(0.5)\n    assert 'a' in k()\n", "a.py"
     )
     assert made is not None
     lines = [line.strip() for line in made.blind.splitlines()]
