@@ -17,19 +17,19 @@ from verifiers.programs.data.mutants import changes_in
 MOST_BODY_LINES = 60
 
 
-class Function(NamedTuple):
+class FaultyFunction(NamedTuple):
     name: str
     """`module.Class.function`."""
     place: str
     """Its path and its name there: `folder/module.py Class.function`."""
 
 
-class Fault(NamedTuple):
+class RepositoryFault(NamedTuple):
     kind: str
     """`operator`, `call`, `body`, `commit` or `combined`."""
     files: Mapping[str, str]
     """Faulty texts by path."""
-    functions: tuple[Function, ...] = ()
+    functions: tuple[FaultyFunction, ...] = ()
     """Functions that the fault changes."""
     docstring: str = ""
     """Docstring of the function to write."""
@@ -39,7 +39,7 @@ class Fault(NamedTuple):
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def faults_in(path: str, source: str, seed: str) -> Iterator[Fault]:
+def faults_in(path: str, source: str, seed: str) -> Iterator[RepositoryFault]:
     """Yields the faults of one small change in a source, in an order drawn from the seed."""
     tree = _parsed(source)
     if tree is None:
@@ -57,10 +57,10 @@ def faults_in(path: str, source: str, seed: str) -> Iterator[Fault]:
     for name, one, other, kind in pairs:
         text = _put(data, starts, one, other)
         if text is not None and text != source:
-            yield Fault(kind, {path: text}, (_function(path, name),))
+            yield RepositoryFault(kind, {path: text}, (_function(path, name),))
 
 
-def bodies_in(path: str, source: str) -> Iterator[Fault]:
+def bodies_in(path: str, source: str) -> Iterator[RepositoryFault]:
     """Yields a fault for each documented function whose body can be written from its docstring."""
     tree = _parsed(source)
     if tree is None:
@@ -78,16 +78,16 @@ def bodies_in(path: str, source: str) -> Iterator[Fault]:
         shell = copy.copy(node)
         shell.body, shell.decorator_list = [ast.Pass()], []
         signature = ast.unparse(shell).rpartition("\n")[0].strip()
-        yield Fault("body", {path: text}, (_function(path, name),), docstring, signature)
+        yield RepositoryFault("body", {path: text}, (_function(path, name),), docstring, signature)
 
 
-def combined(faults: Sequence[Fault]) -> Fault:
+def combined(faults: Sequence[RepositoryFault]) -> RepositoryFault:
     """Joins faults in different files into one."""
     files = {path: text for fault in faults for path, text in fault.files.items()}
-    return Fault("combined", files, tuple(name for fault in faults for name in fault.functions))
+    return RepositoryFault("combined", files, tuple(name for fault in faults for name in fault.functions))
 
 
-def reverted(path: str, source: str, before: str, after: str) -> Iterator[Fault]:
+def reverted(path: str, source: str, before: str, after: str) -> Iterator[RepositoryFault]:
     """Yields a fault for each function of a source that a commit gave its present text: the text it had before."""
     trees = [_parsed(text) for text in (source, before, after)]
     if None in trees:
@@ -98,14 +98,14 @@ def reverted(path: str, source: str, before: str, after: str) -> Iterator[Fault]
         if texts[0] == texts[2] != texts[1] and ast.dump(now[name]) != ast.dump(old[name]):
             lines = source.splitlines(keepends=True)
             lines[now[name].lineno - 1 : now[name].end_lineno] = [texts[1]]
-            yield Fault("commit", {path: "".join(lines)}, (_function(path, name),))
+            yield RepositoryFault("commit", {path: "".join(lines)}, (_function(path, name),))
 
 
-def _function(path: str, name: str) -> Function:
+def _function(path: str, name: str) -> FaultyFunction:
     module = (
         path.removesuffix(".py").removesuffix("/__init__").replace("/", ".").removeprefix("src.").removeprefix("lib.")
     )
-    return Function(f"{module}.{name}", f"{path} {name}")
+    return FaultyFunction(f"{module}.{name}", f"{path} {name}")
 
 
 def _text_of(source: str, node: _Function) -> str:

@@ -18,7 +18,7 @@ MOST_COMMITS = 2_000
 MOST_BYTES = 400_000
 
 
-class Change(NamedTuple):
+class CommitChange(NamedTuple):
     commit: str
     before: dict[str, str]
     """Earlier texts of the files that a commit changed, by path."""
@@ -44,7 +44,7 @@ def head_files(place: Path, most: int) -> Iterator[tuple[str, bytes]]:
         yield path, contents.get(sha, b"\0")
 
 
-def changes(place: Path, paths: set[str]) -> Iterator[Change]:
+def changes(place: Path, paths: set[str]) -> Iterator[CommitChange]:
     """Yields the newest commits first that changed up to four of the `paths`, with the texts before and after."""
     commits = _git(place, "rev-list", f"--max-count={MOST_COMMITS}", "--first-parent", "--no-merges", "HEAD").split()
     raw = _git(
@@ -64,7 +64,7 @@ def changes(place: Path, paths: set[str]) -> Iterator[Change]:
             texts = {sha: data.decode(errors="replace") for sha, data in found.items()}
             older = {path: texts[sha] for path, sha, _ in entries if sha in texts}
             newer = {path: texts[sha] for path, _, sha in entries if sha in texts}
-            yield Change(commit, older, newer)
+            yield CommitChange(commit, older, newer)
         commit, entries = line.strip(), []
 
 

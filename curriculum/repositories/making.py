@@ -24,7 +24,7 @@ from curriculum.environments.terminal.environment import CONTAINER
 from curriculum.environments.terminal.harbor.folder import DECLARED
 from curriculum.own.rows import OwnRow
 from curriculum.repositories import history
-from curriculum.repositories.faults import Fault, bodies_in, combined, faults_in, reverted
+from curriculum.repositories.faults import RepositoryFault, bodies_in, combined, faults_in, reverted
 from curriculum.repositories.journal import Journal
 from curriculum.repositories.observing import Rewritten, functions_in, rewrite, without
 from curriculum.repositories.reading import Repository
@@ -108,7 +108,7 @@ class Making:
         ):
             outcomes = {one[name][1] if name in one else "missing" for one in (original, first, second, blind)}
             if outcomes != {"passed"}:
-                passed = "passed" in outcomes
+                passed = name in original and original[name][1] == "passed"
                 self.counts["unstable" if passed else "failing"] += 1
                 if not passed and not self.first_failure:
                     self.first_failure = f"{name}: {' '.join(str(original.get(name, line)[4]).split())[:200]}"
@@ -162,7 +162,7 @@ class Making:
     def rows(self, most: int) -> Iterator[OwnRow]:
         """Yields up to `most` tasks, in an order that the seed decides. Raises CurriculumError, SandboxError."""
         self.stable()
-        singles: list[tuple[Fault, list[Any]]] = []
+        singles: list[tuple[RepositoryFault, list[Any]]] = []
         per_function: Counter[str] = Counter()
         wanted = most - most // 8
         made = 0
@@ -185,7 +185,7 @@ class Making:
                 made += 1
                 yield row
 
-    def _faults(self) -> Iterator[Fault]:
+    def _faults(self) -> Iterator[RepositoryFault]:
         """Yields faults of all kinds in turn, over all sources in turn."""
         files = self._repository.files
         each = {path: faults_in(path, files[path], self._seed) for path in self._sources}
@@ -193,9 +193,9 @@ class Making:
             (fault for path in self._sources for fault in bodies_in(path, files[path])),
             key=lambda fault: _digest(self._seed, str(fault.functions)),
         )
-        queues: dict[str, Iterator[Fault]] = {"body": iter(bodies), "commit": self._commits()}
+        queues: dict[str, Iterator[RepositoryFault]] = {"body": iter(bodies), "commit": self._commits()}
         small = _in_turn(list(each.values()))
-        waiting: dict[str, list[Fault]] = {"operator": [], "call": []}
+        waiting: dict[str, list[RepositoryFault]] = {"operator": [], "call": []}
         empty = 0
         for kind in cycle(PATTERN):
             fault = next(queues[kind], None) if kind in queues else _next_of(kind, small, waiting)
@@ -205,7 +205,7 @@ class Making:
             if empty > len(PATTERN):
                 return
 
-    def _commits(self) -> Iterator[Fault]:
+    def _commits(self) -> Iterator[RepositoryFault]:
         if self._place is None or not history.is_git(self._place):
             return
         seen: set[str] = set()
@@ -216,14 +216,14 @@ class Making:
                         seen.add(fault.files[path])
                         yield fault
 
-    def _concerned(self, fault: Fault) -> list[str]:
+    def _concerned(self, fault: RepositoryFault) -> list[str]:
         """Returns the stable tests that call a function that the fault changes."""
         changed = {one.place for one in fault.functions}
         if changed & self._calls.get("", set()):
             return list(self._stable)
         return [name for name in self._stable if changed & self._calls[name]]
 
-    def _tried(self, faults: Iterator[Fault]) -> Iterator[tuple[Fault, list[Any]]]:
+    def _tried(self, faults: Iterator[RepositoryFault]) -> Iterator[tuple[RepositoryFault, list[Any]]]:
         """Yields faults with the lines of the tests that differ; leaves out those that crash or hang."""
         while some := list(islice(faults, BATCH)):
             keys = [f"{self._digest} {_key(fault)}" for fault in some]
@@ -242,7 +242,7 @@ class Making:
                     self.counts["unseen"] += 1
                 self._progress(f"tried {self.counts['faults']} faults of {self._repository.name}")
 
-    def _batch(self, faults: Sequence[Fault]) -> list[Any]:
+    def _batch(self, faults: Sequence[RepositoryFault]) -> list[Any]:
         stable = self.stable()
         cpu = sum(float(line[6]) for line in stable.values())
         asked = {
@@ -251,7 +251,7 @@ class Making:
             "tells": "values",
             "known": {name: line[1:3] for name, line in stable.items()},
             "variants": [[dict(fault.files), self._concerned(fault)] for fault in faults],
-            "cpu": int(5 + 4 * cpu),
+            "cpu": int(20 + 10 * cpu),
             "seconds": VARIANT_SECONDS,
             "memory_mib": MEMORY_MIB // 2,
         }
@@ -265,7 +265,7 @@ class Making:
 
     # tasks
 
-    def _row(self, fault: Fault, lines: Sequence[Any]) -> OwnRow | None:
+    def _row(self, fault: RepositoryFault, lines: Sequence[Any]) -> OwnRow | None:
         """Returns the task of a fault; None, and the reason in `counts`, if the tests do not show it well."""
         stable = self.stable()
         failing = [line for line in lines if line[1] != "passed" and stable[line[0]][3]]
@@ -336,7 +336,7 @@ class Making:
                 found.setdefault(file, set()).add(one)
         return found
 
-    def _suite(self, fault: Fault, failing: Sequence[str]) -> list[str]:
+    def _suite(self, fault: RepositoryFault, failing: Sequence[str]) -> list[str]:
         """Returns the tests of a task: those that fail, others that call what is changed, and others; not all."""
         near = set(self._concerned(fault))
         others = sorted(self._stable, key=lambda name: (name not in near, _digest(self._seed, name)))
@@ -355,7 +355,9 @@ class Making:
         return sorted(found.values(), key=lambda one: len(one.text()))[: min(most, len(failing) - 1)]
 
 
-def _next_of(kind: str, small: Iterator[Fault], waiting: dict[str, list[Fault]]) -> Fault | None:
+def _next_of(
+    kind: str, small: Iterator[RepositoryFault], waiting: dict[str, list[RepositoryFault]]
+) -> RepositoryFault | None:
     """Returns the next small fault of a kind; any kind if the next ten are of others."""
     for _ in range(10):
         if waiting[kind]:
@@ -367,7 +369,7 @@ def _next_of(kind: str, small: Iterator[Fault], waiting: dict[str, list[Fault]])
     return next((queue.pop(0) for queue in waiting.values() if queue), None)
 
 
-def _in_turn(queues: list[Iterator[Fault]]) -> Iterator[Fault]:
+def _in_turn(queues: list[Iterator[RepositoryFault]]) -> Iterator[RepositoryFault]:
     while queues:
         for queue in list(queues):
             fault = next(queue, None)
@@ -381,5 +383,5 @@ def _digest(seed: str, text: str) -> bytes:
     return hashlib.sha256(f"{seed} {text}".encode()).digest()
 
 
-def _key(fault: Fault) -> str:
+def _key(fault: RepositoryFault) -> str:
     return hashlib.sha256(json.dumps(dict(fault.files), sort_keys=True).encode()).hexdigest()[:16]

@@ -78,7 +78,7 @@ def read_repository(place: Path, licence: str = "") -> Repository:
     files = {path: text for path, data in found.items() if _wanted(path) and (text := _text(data)) is not None}
     roots = _roots(files)
     sources = tuple(path for path in sorted(files) if _is_source(path, roots))
-    about = _About(found)
+    about = _Metadata(found)
     name = about.name or place.name.partition(".")[0]
     _require_usable(place, found, files, sources)
     licence = (
@@ -196,7 +196,7 @@ def _require_usable(
         )
 
 
-class _About:
+class _Metadata:
     """Name, licence and requirements that a repository's metadata states."""
 
     def __init__(self, found: Mapping[str, bytes]) -> None:

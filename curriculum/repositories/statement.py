@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from curriculum.environments.terminal.environment import TERMINAL_OPENING
-from curriculum.repositories.faults import Fault
+from curriculum.repositories.faults import RepositoryFault
 from curriculum.repositories.observing import Site, context_of
 
 SHOWN_CHARS = 300
@@ -77,7 +77,7 @@ def symptom(right: Observed, wrong: Observed, sites: Mapping[int, Site], files: 
     return Symptom(about or function, wrong.name.partition("::")[0], context.strip(), site.source, expected, got)
 
 
-def statement(name: str, fault: Fault, symptoms: Sequence[Symptom], hidden: int) -> str:
+def statement(name: str, fault: RepositoryFault, symptoms: Sequence[Symptom], hidden: int) -> str:
     """Returns the statement of a task about a fault, with its first symptoms."""
     shown = "\n\n".join(one.text(wrong=fault.kind != "body") for one in symptoms)
     if fault.kind == "body":
