@@ -17,7 +17,7 @@ from benchmarks.hard_mathematics import answer_of, same, solved
 from curriculum.contract.topics import TopicTaskset
 from curriculum.tasksets import huge_numbers as huge
 from curriculum.tasksets.composed.problems import COMPOSED_BY_HAND, COMPOSED_PROBLEMS, COUNTS, STEPS
-from curriculum.tasksets.composed.steps import Kind
+from curriculum.tasksets.composed.steps import ValueKind
 from curriculum.tasksets.constructions.bounds import distinct_parts, without_ratios
 from curriculum.tasksets.constructions.problems import CONSTRUCTIONS, CONSTRUCTIONS_BY_HAND
 from curriculum.tasksets.constructions.symmetry import SOLIDS
@@ -64,7 +64,7 @@ def test_a_composed_problem_has_the_steps_of_its_level_and_names_no_result_twice
 
 def test_every_step_is_taken() -> None:
     seen = Counter(kind for step in STEPS for kind in (step.takes, step.gives))
-    assert set(seen) == set(Kind)
+    assert set(seen) == set(ValueKind)
     assert len(STEPS) == len(set(STEPS)) > 60
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from curriculum.tasksets import huge_numbers as huge
 from curriculum.tasksets.composed.object_steps import Point, Whole, lattice_points
-from curriculum.tasksets.composed.steps import Draw, Kind, Made, Step, whole
+from curriculum.tasksets.composed.steps import Draw, Made, ProblemStep, ValueKind, whole
 from curriculum.tasksets.exact_arithmetic import divisors, totient, value_at
 
 
@@ -85,11 +85,11 @@ def _multiples(r: Fraction, a: str, d: Draw) -> Made:
 
 STEPS = (
     *(
-        Step(Kind.NUMBER, Kind.NUMBER, make, huge=True)
+        ProblemStep(ValueKind.NUMBER, ValueKind.NUMBER, make, huge=True)
         for make in (_tower, _fibonacci, _digit_sums, _floors, _subsets, _necklaces, _factorial)
     ),
-    Step(Kind.FRACTION, Kind.NUMBER, _multiples, huge=True),
-    Step(Kind.POLYNOMIAL, Kind.NUMBER, _polynomial_sum, huge=True),
-    Step(Kind.SET, Kind.NUMBER, _sequences, huge=True),
-    Step(Kind.POINT, Kind.NUMBER, _grid, huge=True),
+    ProblemStep(ValueKind.FRACTION, ValueKind.NUMBER, _multiples, huge=True),
+    ProblemStep(ValueKind.POLYNOMIAL, ValueKind.NUMBER, _polynomial_sum, huge=True),
+    ProblemStep(ValueKind.SET, ValueKind.NUMBER, _sequences, huge=True),
+    ProblemStep(ValueKind.POINT, ValueKind.NUMBER, _grid, huge=True),
 )

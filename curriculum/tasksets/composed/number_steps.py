@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import comb, gcd, isqrt
 
-from curriculum.tasksets.composed.steps import Draw, Kind, Made, Step
+from curriculum.tasksets.composed.steps import Draw, Made, ProblemStep, ValueKind
 from curriculum.tasksets.exact_arithmetic import divisors, remainders, totient
 from curriculum.tasksets.huge_numbers import next_prime
 
@@ -222,18 +222,18 @@ def _ratio(r: Fraction, a: str, d: Draw) -> Made:
 
 STEPS = (
     *(
-        Step(Kind.NUMBER, Kind.NUMBER, make)
+        ProblemStep(ValueKind.NUMBER, ValueKind.NUMBER, make)
         for make in (
             *(_divisor_sum, _coprime, _affine, _power, _inverse, _base, _digits, _prime, _multiples, _circle),
             *(_unpayable, _congruences, _product, _choices),
         )
     ),
-    *(Step(Kind.NUMBER, Kind.FRACTION, make) for make in (_telescope, _chance, _geometric)),
-    *(Step(Kind.NUMBER, Kind.POLYNOMIAL, make) for make in (_trinomial, _digit_polynomial)),
-    *(Step(Kind.NUMBER, Kind.SET, make) for make in (_divisors, _power_set)),
-    Step(Kind.NUMBER, Kind.POINT, _remainder_point),
-    *(Step(Kind.FRACTION, Kind.NUMBER, make) for make in (_lowest_terms, _floor, _period, _continued)),
-    *(Step(Kind.FRACTION, Kind.FRACTION, make) for make in (_moebius, _iterated)),
-    Step(Kind.FRACTION, Kind.POLYNOMIAL, _fraction_polynomial),
-    Step(Kind.FRACTION, Kind.POINT, _ratio),
+    *(ProblemStep(ValueKind.NUMBER, ValueKind.FRACTION, make) for make in (_telescope, _chance, _geometric)),
+    *(ProblemStep(ValueKind.NUMBER, ValueKind.POLYNOMIAL, make) for make in (_trinomial, _digit_polynomial)),
+    *(ProblemStep(ValueKind.NUMBER, ValueKind.SET, make) for make in (_divisors, _power_set)),
+    ProblemStep(ValueKind.NUMBER, ValueKind.POINT, _remainder_point),
+    *(ProblemStep(ValueKind.FRACTION, ValueKind.NUMBER, make) for make in (_lowest_terms, _floor, _period, _continued)),
+    *(ProblemStep(ValueKind.FRACTION, ValueKind.FRACTION, make) for make in (_moebius, _iterated)),
+    ProblemStep(ValueKind.FRACTION, ValueKind.POLYNOMIAL, _fraction_polynomial),
+    ProblemStep(ValueKind.FRACTION, ValueKind.POINT, _ratio),
 )

@@ -8,7 +8,7 @@ from itertools import combinations
 from math import gcd, lcm
 
 from curriculum.tasksets import exact_arithmetic as p
-from curriculum.tasksets.composed.steps import Draw, Kind, Made, Step, whole
+from curriculum.tasksets.composed.steps import Draw, Made, ProblemStep, ValueKind, whole
 from curriculum.tasksets.statements import nonzero
 
 Whole = tuple[int, ...]
@@ -263,19 +263,28 @@ def _point_set(at: Point, a: str, d: Draw) -> Made:
 
 
 STEPS = (
-    *(Step(Kind.POLYNOMIAL, Kind.NUMBER, make) for make in (_value, _squares, _power_coefficient, _values_sum)),
-    *(Step(Kind.POLYNOMIAL, Kind.FRACTION, make) for make in (_integral, _root_squares)),
-    *(Step(Kind.POLYNOMIAL, Kind.POLYNOMIAL, make) for make in (_derivative, _division, _shift, _factor)),
-    Step(Kind.POLYNOMIAL, Kind.SET, _value_set),
-    Step(Kind.POLYNOMIAL, Kind.POINT, _tangents),
-    *(Step(Kind.SET, Kind.NUMBER, make) for make in (_squares_of, _pairs, _gaps, _multiple, _subsets)),
-    *(Step(Kind.SET, Kind.SET, make) for make in (_square_set, _sum_set, _scaled_set)),
-    Step(Kind.SET, Kind.POLYNOMIAL, _root_polynomial),
-    *(Step(Kind.SET, Kind.FRACTION, make) for make in (_variance, _larger)),
-    Step(Kind.SET, Kind.POINT, _power_sums),
-    *(Step(Kind.POINT, Kind.POINT, make) for make in (_turned, _mirrored, _reflected, _foot, _stretched)),
-    *(Step(Kind.POINT, Kind.NUMBER, make) for make in (_distance, _area, _lattice)),
-    Step(Kind.POINT, Kind.FRACTION, _line_distance),
-    Step(Kind.POINT, Kind.POLYNOMIAL, _point_polynomial),
-    Step(Kind.POINT, Kind.SET, _point_set),
+    *(
+        ProblemStep(ValueKind.POLYNOMIAL, ValueKind.NUMBER, make)
+        for make in (_value, _squares, _power_coefficient, _values_sum)
+    ),
+    *(ProblemStep(ValueKind.POLYNOMIAL, ValueKind.FRACTION, make) for make in (_integral, _root_squares)),
+    *(
+        ProblemStep(ValueKind.POLYNOMIAL, ValueKind.POLYNOMIAL, make)
+        for make in (_derivative, _division, _shift, _factor)
+    ),
+    ProblemStep(ValueKind.POLYNOMIAL, ValueKind.SET, _value_set),
+    ProblemStep(ValueKind.POLYNOMIAL, ValueKind.POINT, _tangents),
+    *(ProblemStep(ValueKind.SET, ValueKind.NUMBER, make) for make in (_squares_of, _pairs, _gaps, _multiple, _subsets)),
+    *(ProblemStep(ValueKind.SET, ValueKind.SET, make) for make in (_square_set, _sum_set, _scaled_set)),
+    ProblemStep(ValueKind.SET, ValueKind.POLYNOMIAL, _root_polynomial),
+    *(ProblemStep(ValueKind.SET, ValueKind.FRACTION, make) for make in (_variance, _larger)),
+    ProblemStep(ValueKind.SET, ValueKind.POINT, _power_sums),
+    *(
+        ProblemStep(ValueKind.POINT, ValueKind.POINT, make)
+        for make in (_turned, _mirrored, _reflected, _foot, _stretched)
+    ),
+    *(ProblemStep(ValueKind.POINT, ValueKind.NUMBER, make) for make in (_distance, _area, _lattice)),
+    ProblemStep(ValueKind.POINT, ValueKind.FRACTION, _line_distance),
+    ProblemStep(ValueKind.POINT, ValueKind.POLYNOMIAL, _point_polynomial),
+    ProblemStep(ValueKind.POINT, ValueKind.SET, _point_set),
 )

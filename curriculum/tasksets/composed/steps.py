@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from curriculum.tasksets.exact_arithmetic import primes_between, written
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """Type of a step's input and result."""
 
     NUMBER = "number"
@@ -55,9 +55,9 @@ class Draw:
 Made = tuple[str, Any] | None
 
 
-class Step(NamedTuple):
-    takes: Kind
-    gives: Kind
+class ProblemStep(NamedTuple):
+    takes: ValueKind
+    gives: ValueKind
     make: Callable[[Any, str, Draw], Made]
     huge: bool = False
     """True if following the words literally takes more than 10^9 operations."""
@@ -71,15 +71,15 @@ COEFFICIENT, COORDINATE, ELEMENT = {True: 60, False: 5_000}, {True: 40, False: 3
 DENOMINATOR = {True: 60, False: 5_000}
 
 
-def fits(kind: Kind, value: Any, hand: bool, last: bool) -> bool:
+def fits(kind: ValueKind, value: Any, hand: bool, last: bool) -> bool:
     """True if a result is neither degenerate nor too large to go on with; `last` if it is the answer."""
     match kind:
-        case Kind.NUMBER:
+        case ValueKind.NUMBER:
             return bool((SPREAD if last else LEAST)[hand] <= value <= MOST[hand] * (100 if last else 1))
-        case Kind.FRACTION:
+        case ValueKind.FRACTION:
             least, most = (SPREAD[hand], 9 * DENOMINATOR[hand]) if last else (2, DENOMINATOR[hand])
             return bool(value > 0 and value.denominator >= least and sum(value.as_integer_ratio()) <= most)
-        case Kind.POLYNOMIAL:
+        case ValueKind.POLYNOMIAL:
             small = all(abs(one) <= COEFFICIENT[hand] for one in value)
             spread = not last or sum(map(abs, value)) >= SPREAD[hand]
             return (
@@ -89,22 +89,22 @@ def fits(kind: Kind, value: Any, hand: bool, last: bool) -> bool:
                 and bool(value[-1])
                 and sum(map(bool, value)) > 1
             )
-        case Kind.SET:
+        case ValueKind.SET:
             return 3 <= len(value) <= (6 if hand else 14) and value[-1] <= ELEMENT[hand]
-        case Kind.POINT:
+        case ValueKind.POINT:
             return any(value) and all(
                 abs(one.numerator) <= COORDINATE[hand] and one.denominator <= (1 if hand else 200) for one in value
             )
 
 
-def shown(kind: Kind, value: Any) -> str:
+def shown(kind: ValueKind, value: Any) -> str:
     """Returns a value in plain notation: `12`, `3/4`, `x^2 - 3x`, `{1, 4}`, `(2, -1/3)`."""
     match kind:
-        case Kind.POLYNOMIAL:
+        case ValueKind.POLYNOMIAL:
             return written(value)
-        case Kind.SET:
+        case ValueKind.SET:
             return f"{{{', '.join(map(str, value))}}}"
-        case Kind.POINT:
+        case ValueKind.POINT:
             return f"({value[0]}, {value[1]})"
     return str(value)
 
