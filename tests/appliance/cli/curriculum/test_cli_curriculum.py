@@ -46,7 +46,7 @@ def test_the_list_can_be_narrowed_by_word_domain_and_check() -> None:
     lines = curriculum("ls", "--domain", "programs", "--check", "answer").splitlines()
     assert [line.split()[0] for line in lines] == ["taskset", "program_tracing"]
     assert "integrals" in curriculum("ls", "antiderivatives")
-    assert "constructions" in curriculum("ls", "lattices")
+    assert "constructions" in curriculum("ls", "polygons")
     assert "no taskset matches" in curriculum("ls", "own"), "an owner's own, and nothing unknown or known"
     for nothing in (("nothing-of-the-sort",), ("--domain", "foo"), ("--check", "foo")):
         assert "no taskset matches: list all with `assay curriculum ls`" in curriculum("ls", *nothing)
