@@ -52,6 +52,7 @@ SUMMARIES = FILE.parents[1] / "taskset_summaries.json"
 RATE, TRIED_RATE = 2_000, 10
 TRIED = frozenset(
     (
+        *("composed_problems", "composed_by_hand"),
         *("assignments", "grids", "knights", "propositions", "colourings", "shortest_ways", "hidden_rules"),
         *("programs", "program_repair", "program_completion", "program_translation"),
         "program_tracing",
@@ -59,8 +60,8 @@ TRIED = frozenset(
         "regular_expressions",
     )
 )
-"""Made by trying: all orders or fillings until one answer is left, a search with the rules, or programs that are run
-with their mutants. benchmarks/README.md argues for each."""
+"""Made by trying: chains of steps until all of them fit, all orders or fillings until one answer is left, a search with
+the rules, or programs that are run with their mutants. benchmarks/README.md argues for each."""
 AT_LEAST_SECONDS = 0.1
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from curriculum.catalog import stable_random
 from curriculum.proposing.execution import ProgramCall, values_of
 from curriculum.proposing.labels import statement_digest
-from curriculum.tasksets.exact_arithmetic import reduced
+from curriculum.tasksets.exact_arithmetic import rank
 from verifiers.programs.data.values import DictPairs, Value, literal, read
 
 INPUTS, ENOUGH = 16, 8
@@ -151,7 +151,7 @@ def _affine(columns: Sequence[Sequence[Any]], wanted: Sequence[Value]) -> bool:
     if not all(type(one) is int for one in wanted):
         return False
     rows = [[Fraction(one) for one in (*row, 1, result)] for *row, result in zip(*columns, wanted, strict=True)]
-    return len(rows) > len(columns) + 2 and reduced(rows)[2] == reduced([row[:-1] for row in rows])[2]
+    return len(rows) > len(columns) + 2 and rank(rows) == rank([row[:-1] for row in rows])
 
 
 def _extended(column: Sequence[Any], wanted: Sequence[Value]) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache
 from math import isqrt, prod
-from random import Random
 
 SIEVED = 20_000
 DIGITS = "0123456789ABCDEF"
@@ -64,14 +63,6 @@ def numeral(number: int, base: int) -> str:
         number, digit = divmod(number, base)
         text = DIGITS[digit] + text
     return text or "0"
-
-
-def bezout(a: int, b: int) -> tuple[int, int, int]:
-    """Returns (g, x, y) with g the greatest common divisor and a x + b y = g."""
-    if b == 0:
-        return a, 1, 0
-    g, x, y = bezout(b, a % b)
-    return g, y, x - a // b * y
 
 
 def remainders(pairs: list[tuple[int, int]]) -> int:
@@ -168,6 +159,12 @@ def factor(a: Coefficients, variable: str = "x") -> str:
     return f"({text})" if text[0] == "-" or " " in text or "/" in text else text
 
 
+def surd(under: int) -> tuple[int, int]:
+    """Returns (a, b) with sqrt(under) = a sqrt(b) and b free of squares."""
+    outside = prod(prime ** (times // 2) for prime, times in factors(under).items())
+    return outside, under // outside**2
+
+
 def surd_text(outside: Number, inside: int, before: Number = 0) -> str:
     """Returns `before + outside * sqrt(inside)` as text: `1/2 - (3/2)*sqrt(5)`."""
     if inside == 1:
@@ -195,73 +192,19 @@ def linear(coefficients: Sequence[Number], names: Sequence[str]) -> str:
     return text or "0"
 
 
-Row = list[Fraction]
 Rows = Sequence[Sequence[int | Fraction]]
 
 
-def reduced(rows: Rows) -> tuple[list[Row], Fraction, int]:
-    """Returns the reduced echelon form of a matrix, its determinant if it is square, and its rank."""
-    work = [[Fraction(one) for one in row] for row in rows]
-    scale, rank = Fraction(1), 0
+def rank(rows: Rows) -> int:
+    """Returns the rank of a matrix, by elimination."""
+    work, found = [[Fraction(one) for one in row] for row in rows], 0
     for column in range(len(work[0])):
-        pivot = next((at for at in range(rank, len(work)) if work[at][column]), None)
+        pivot = next((at for at in range(found, len(work)) if work[at][column]), None)
         if pivot is None:
             continue
-        if pivot != rank:
-            work[rank], work[pivot] = work[pivot], work[rank]
-            scale = -scale
-        lead = work[rank][column]
-        scale *= lead
-        work[rank] = [one / lead for one in work[rank]]
-        for at, row in enumerate(work):
-            if at != rank and row[column]:
-                work[at] = [a - row[column] * b for a, b in zip(row, work[rank], strict=True)]
-        rank += 1
-        if rank == len(work):
-            break
-    square = len(work) == len(work[0])
-    return work, scale if square and rank == len(work) else Fraction(0), rank
-
-
-def determinant(rows: Rows) -> Fraction:
-    return reduced(rows)[1]
-
-
-def inverted(rows: Rows) -> list[Row]:
-    """Returns the inverse of a matrix with a non-zero determinant."""
-    size = len(rows)
-    joined = [[*row, *(int(at == other) for other in range(size))] for at, row in enumerate(rows)]
-    return [row[size:] for row in reduced(joined)[0]]
-
-
-def product(a: Rows, b: Rows) -> list[list[int | Fraction]]:
-    columns = list(zip(*b, strict=True))
-    return [[sum(x * y for x, y in zip(row, column, strict=True)) for column in columns] for row in a]
-
-
-def drawn(rng: Random, height: int, width: int, limit: int) -> list[list[int]]:
-    """Draws a matrix of integers from -limit to limit."""
-    return [[rng.randint(-limit, limit) for _ in range(width)] for _ in range(height)]
-
-
-def regular(rng: Random, size: int, limit: int) -> list[list[int]]:
-    """Draws a square matrix with a non-zero determinant."""
-    while True:
-        rows = drawn(rng, size, size, limit)
-        if determinant(rows):
-            return rows
-
-
-def unimodular(rng: Random, size: int, steps: int) -> list[list[int]]:
-    """Draws a square integer matrix with determinant 1, so its inverse has integer entries."""
-    rows = [[int(at == other) for other in range(size)] for at in range(size)]
-    for _ in range(steps):
-        target, source = rng.sample(range(size), 2)
-        factor = rng.choice((-2, -1, 1, 2))
-        rows[target] = [a + factor * b for a, b in zip(rows[target], rows[source], strict=True)]
-    return rows
-
-
-def shown(rows: Rows) -> str:
-    """Returns the matrix as text: `[[1, 2], [3, 4]]`."""
-    return "[" + ", ".join(f"[{', '.join(map(str, row))}]" for row in rows) + "]"
+        work[found], work[pivot] = work[pivot], work[found]
+        for row in work[found + 1 :]:
+            factor = row[column] / work[found][column]
+            row[:] = [a - factor * b for a, b in zip(row, work[found], strict=True)]
+        found += 1
+    return found

@@ -63,12 +63,13 @@ Maker = Callable[[int, Random], Item]
 
 
 def mathematics(
-    name: str, version: int, makers: Mapping[str, Maker], null_answers: Sequence[str] = GUESSES
+    name: str, version: int, makers: Mapping[str, Maker], null_answers: Sequence[str] = GUESSES, **options: Any
 ) -> TopicTaskset:
-    """Makes a taskset of these topics' makers, none of whose tasks has a null answer."""
+    """Makes a taskset of these topics' makers, none of whose tasks has a null answer. `options` are fields of
+    `TopicTaskset`."""
     guesses = frozenset(null_answers)
     drawn = {topic: _not_guessed(maker, guesses) for topic, maker in makers.items()}
-    return TopicTaskset(name=name, version=version, makers=drawn, null_answers=tuple(null_answers))
+    return TopicTaskset(name=name, version=version, makers=drawn, null_answers=tuple(null_answers), **options)
 
 
 def _not_guessed(maker: Maker, guesses: frozenset[str]) -> Maker:
@@ -109,8 +110,3 @@ def say(rng: Random, phrases: Sequence[str], **values: Any) -> str:
 def nonzero(rng: Random, limit: int) -> int:
     """Draws a whole number from -limit to limit, other than 0."""
     return rng.choice((-1, 1)) * rng.randint(1, limit)
-
-
-def signed(number: Fraction | int) -> str:
-    """Returns the number as a term that follows another: `+ 3`, `- 1/2`."""
-    return f"- {-number}" if number < 0 else f"+ {number}"

@@ -20,7 +20,7 @@ from curriculum.registry import TASKSETS, make_draft
 EACH = 6
 """Questions of each topic."""
 FOUND: dict[str, Callable[[str], object]] = {}
-MATHEMATICS = ("numbers", "algebra", "calculus", "combinatorics", "geometry")
+MATHEMATICS = ("numbers", "algebra", "combinatorics", "geometry", "hard_mathematics")
 
 
 def by_trying(topic: str) -> Callable[[Callable[[str], object]], Callable[[str], object]]:
@@ -39,10 +39,6 @@ def asked(pattern: str, text: str) -> tuple[str, ...]:
     found = re.search(pattern, text)
     assert found is not None, text
     return found.groups()
-
-
-def is_prime(number: int) -> bool:
-    return number > 1 and all(number % each for each in range(2, int(number**0.5) + 1))
 
 
 def is_divisible(text: str) -> tuple[int, list[tuple[int, int]]]:
@@ -93,43 +89,6 @@ def _(text: str) -> int:
     steps = numbers(asked(r"of (?:the numbers )?(\d.*)", text)[0])
     hits = [sum(n % step == 0 for step in steps) for n in range(low, high + 1)]
     return sum(hit == 1 if "exactly" in text else hit > 0 for hit in hits)
-
-
-@by_trying("prime_count")
-def _(text: str) -> int:
-    low, high = numbers(text)
-    return sum(map(is_prime, range(low, high + 1)))
-
-
-@by_trying("largest_prime_factor")
-def _(text: str) -> int:
-    n = numbers(text)[0]
-    return max(each for each in range(2, 1000) if n % each == 0 and is_prime(each))
-
-
-@by_trying("sums_of_two_primes")
-def _(text: str) -> int:
-    n = numbers(text)[-1] if "p + q" in text else numbers(text)[0]
-    return sum(is_prime(p) and is_prime(n - p) for p in range(3, n // 2 + 1))
-
-
-@by_trying("digit_occurrences")
-def _(text: str) -> int:
-    found = asked(r"from (\d+) to (\d+) are.*digit (\d)|digit (\d) occur in the list (\d+), ..., (\d+)", text)
-    low, high, digit = found[:3] if found[0] else (found[4], found[5], found[3])
-    return sum(str(number).count(digit) for number in range(int(low), int(high) + 1))
-
-
-@by_trying("numbers_with_a_digit_sum")
-def _(text: str) -> int:
-    _one, end, total = numbers(text)
-    return sum(sum(map(int, str(number))) == total for number in range(1, end + 1))
-
-
-@by_trying("palindromes")
-def _(text: str) -> int:
-    low, high = numbers(text)
-    return sum(str(number) == str(number)[::-1] for number in range(low, high + 1))
 
 
 @by_trying("impossible_amounts")
@@ -246,25 +205,6 @@ def _(text: str) -> Fraction:
     square = sum(Fraction(k * k * comb(good, k) * comb(total - good, drawn - k), comb(total, drawn))
                  for k in range(min(good, drawn) + 1) if drawn - k <= total - good)  # fmt: skip
     return square - mean**2
-
-
-@by_trying("lattice_points")
-def _(text: str) -> int:
-    points = [(int(x), int(y)) for x, y in re.findall(r"\((-?\d+), (-?\d+)\)", text)][-3:]
-    xs, ys = zip(*points, strict=True)
-    inside = edge = 0
-    for x, y in product(range(min(xs), max(xs) + 1), range(min(ys), max(ys) + 1)):
-        sides = [
-            (c - a) * (y - b) - (d - b) * (x - a)
-            for (a, b), (c, d) in zip(points, [*points[1:], points[0]], strict=True)
-        ]
-        if all(side > 0 for side in sides) or all(side < 0 for side in sides):
-            inside += 1
-        elif all(side >= 0 for side in sides) or all(side <= 0 for side in sides):
-            edge += 1
-    return (
-        inside if "strictly" in text else edge if "on the boundary" in text and "inside" not in text else inside + edge
-    )
 
 
 def questions(topic: str) -> list[TaskDraft]:

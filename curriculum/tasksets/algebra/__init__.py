@@ -1,1 +1,1 @@
-"""Tasksets of algebra, one file each: equations, polynomials, functions, sequences and matrices."""
+"""Tasksets whose answers are expressions or intervals: integrals and inequalities."""

@@ -1,1 +1,1 @@
-"""Tasksets of geometry, one file each: points and lines, triangles, circles and transformations."""
+"""Tasksets of geometry, one file each: triangles and circles."""

@@ -7,8 +7,7 @@ from math import gcd
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets.algebra.polynomial_roots import surd
-from curriculum.tasksets.exact_arithmetic import surd_text
+from curriculum.tasksets.exact_arithmetic import surd, surd_text
 from curriculum.tasksets.statements import EXACT, mathematics, say, worked
 
 ROOT = "Give it exactly, with a square root where needed, not as a decimal."

@@ -1,1 +1,1 @@
-"""Tasksets of number theory, one file each: fractions, primes, divisibility, congruences, digits and bases."""
+"""Tasksets of number theory, one file each: divisibility, congruences, equations in whole numbers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks import separation
 
 TASKSETS = (
-    "linear", "divisors", "primes", "polynomials", "triangles",
+    "linear", "divisors", "composed_problems", "constructions", "triangles",
     "probability", "tables", "calendars", "theorems", "knights",
 )  # fmt: skip
 LIKELY = 0.9

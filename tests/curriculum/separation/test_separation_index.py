@@ -19,7 +19,7 @@ from curriculum.separation.index import SeparationIndex, TrainedQuestions, text_
 from curriculum.separation.rules import Check, Match
 from verifiers.answers.spec import AnswerSpec
 
-SEALED = sealed_set(60, 1, tasksets=("triangles", "calendars", "knights", "fraction_arithmetic"))
+SEALED = sealed_set(60, 1, tasksets=("triangles", "calendars", "knights", "divisibility"))
 QUESTION = "A farmer has 17 sheep and buys 25 more on Monday. How many sheep are in his barn on Tuesday morning?"
 
 

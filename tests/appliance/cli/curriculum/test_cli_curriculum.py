@@ -45,8 +45,8 @@ def test_a_taskset_that_nothing_was_written_down_of_is_listed_as_it_is(monkeypat
 def test_the_list_can_be_narrowed_by_word_domain_and_check() -> None:
     lines = curriculum("ls", "--domain", "programs", "--check", "answer").splitlines()
     assert [line.split()[0] for line in lines] == ["taskset", "program_tracing"]
-    assert "derivatives" in curriculum("ls", "tangents")
-    assert "number_bases" in curriculum("ls", "bases")
+    assert "integrals" in curriculum("ls", "antiderivatives")
+    assert "constructions" in curriculum("ls", "polygons")
     assert "no taskset matches" in curriculum("ls", "own"), "an owner's own, and nothing unknown or known"
     for nothing in (("nothing-of-the-sort",), ("--domain", "foo"), ("--check", "foo")):
         assert "no taskset matches: list all with `assay curriculum ls`" in curriculum("ls", *nothing)
@@ -157,7 +157,7 @@ def test_a_task_of_the_terminal_goes_out_as_a_harbor_folder_and_is_read_back(tmp
     assert "a verdict of the check" in curriculum("harbor", folder)
     assert refusal("export", "terminal_repairs", folder) == (2, f"{folder} exists already")
     assert refusal("export", "terminal_repairs", other, "--seed", "2")[0] == 4
-    assert "only terminal tasks" in refusal("export", "derivatives", other)[1]
+    assert "only terminal tasks" in refusal("export", "integrals", other)[1]
     (tmp_path / "one/tests/assay.json").unlink()
     assert "a foreign reward, not a verdict" in curriculum("harbor", folder)
     (tmp_path / "one/environment/Dockerfile").write_text("FROM debian\nRUN apt-get install -y make\nWORKDIR /work\n")

@@ -1,1 +1,0 @@
-"""Tasksets of calculus, one file each: derivatives, integrals, limits, series and optimization."""
