@@ -14,6 +14,7 @@ from appliance.planning.shapes import ONE, VLLM_SHARE, Gpu, Hardware, Layout, Sh
 from appliance.planning.sizes import (
     GPU_CONTEXT,
     GPU_USABLE,
+    HALF_KERNELS,
     PROCESS,
     SLACK,
     bytes_again,
@@ -162,8 +163,9 @@ def plan(
     offers = offered_bytes(shape, recipe, layout, teacher)
     resting = engine_weight_bytes(shape, gpu=False, layout=layout) * layout.engines
     beside_step = resting if gpu is None and vllm is None and not recipe.max_staleness else engine
+    kernels = 0 if vllm or layout.number_bytes(gpu=False) == 4 else HALF_KERNELS
     parts = {
-        "process": PROCESS if gpu is None else GPU_CONTEXT,
+        "process": GPU_CONTEXT if gpu else PROCESS + kernels,
         **split_parts(shape, recipe, whole, layout.learners),
         "engine": 0 if alone else layout.together * GPU_CONTEXT if asleep else beside_step,
         **({} if alone or teacher is None else {"teacher": scoring}),
