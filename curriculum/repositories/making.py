@@ -177,7 +177,7 @@ class Making:
                 yield row
         small = [fault for fault, _ in singles if fault.kind != "body"]
         pairs = (combined(pair) for pair in combinations(small, 2) if set(pair[0].files).isdisjoint(pair[1].files))
-        spread = sorted(pairs, key=lambda fault: _digest(self._seed, str(fault.functions)))
+        spread = sorted(pairs, key=lambda fault: _digest(self._seed, _key(fault)))
         for fault, lines in self._tried(iter(spread[: 2 * (most - wanted)])):
             if made >= most:
                 return
@@ -191,7 +191,7 @@ class Making:
         each = {path: faults_in(path, files[path], self._seed) for path in self._sources}
         bodies = sorted(
             (fault for path in self._sources for fault in bodies_in(path, files[path])),
-            key=lambda fault: _digest(self._seed, str(fault.functions)),
+            key=lambda fault: _digest(self._seed, _key(fault)),
         )
         queues: dict[str, Iterator[RepositoryFault]] = {"body": iter(bodies), "commit": self._commits()}
         small = _in_turn(list(each.values()))

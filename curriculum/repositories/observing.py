@@ -187,8 +187,9 @@ def without(source: str, names: Collection[str]) -> str:
     return "".join(lines)
 
 
-def context_of(source: str, name: str, line: int) -> str:
-    """Returns the statements of a test function up to a line, without its asserts: a way to what it observes."""
+def context_of(source: str, name: str, line: int) -> str | None:
+    """Returns the statements of a test function up to a line, without its asserts: a way to what it observes. None if
+    they are too long, or the line is in another function."""
     last = name.rpartition("::")[2]
     function = next(
         (
@@ -201,7 +202,14 @@ def context_of(source: str, name: str, line: int) -> str:
         None,
     )
     if function is None:
-        return ""
+        return None
+    inner = [
+        one
+        for one in ast.walk(function)
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one is not function
+    ]
+    if any(one.lineno <= line <= (one.end_lineno or line) for one in inner):
+        return None
     kept = []
     for node in function.body:
         if node.lineno >= line:
@@ -212,4 +220,4 @@ def context_of(source: str, name: str, line: int) -> str:
         ):
             kept.append(ast.unparse(node))
     text = "\n".join(kept)
-    return text if text.count("\n") < CONTEXT_LINES and len(text) <= CONTEXT_CHARS else ""
+    return text if text.count("\n") < CONTEXT_LINES and len(text) <= CONTEXT_CHARS else None

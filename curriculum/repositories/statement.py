@@ -71,6 +71,8 @@ def symptom(right: Observed, wrong: Observed, sites: Mapping[int, Site], files: 
     if not got or len(got) > SHOWN_CHARS or len(expected) > SHOWN_CHARS or "__assay" in got:
         return None
     context = context_of(files[site.file], function, site.line)
+    if context is None:
+        return None
     if wrong.params:
         context = f"{wrong.params.replace(', ', '; ') if len(wrong.params) < 120 else wrong.params}\n{context}"
     about = function.rpartition("::")[2].removeprefix("test").strip("_").replace("_", " ")
