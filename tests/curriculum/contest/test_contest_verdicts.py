@@ -18,8 +18,8 @@ from verifiers.programs.verifier import ProgramVerifier
 
 FEW = ("subarray_remainders", "route_counts")
 """Families that are judged in the suite; all of them at night."""
-TENFOLD = {"seconds": 0.05, "slack": 10.0}
-"""Limit of ten times the reference's time, at which a wrong complexity still fails."""
+TENFOLD = {"seconds": 0.3, "slack": 10.0}
+"""Limit of ten times the reference's time, at which a wrong complexity still fails; starting Python takes some too."""
 ATTACKED = "subarray_remainders"
 BURN = "while True: pass"
 
