@@ -16,6 +16,13 @@ CLAIM = "(declare-const x Int)(assert (> x 2))(assert (! (> x 1) :named goal))"
 BASES: dict[str, dict[str, Any]] = SPECS | {
     "holes": {"kind": "smt", "claim": "(declare-fun f (Int) Int)(assert (not (= (f 1) 1)))", "holes": ["f"]},
     "runs": {"kind": "program", "runs": [{"stdin": "1", "expected": "2"}]},
+    "made": {
+        "kind": "program",
+        "runs": [{"stdin": "1", "expected": "2"}],
+        "reference": "print(int(input()) + 1)\n",
+        "maker": "print(input())\n",
+        "cases": ["1"],
+    },
     "close": {
         "kind": "program",
         "function": "f",
@@ -68,6 +75,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("lean", {"seconds": 9}),
     ("lean", {"memory_mib": 1024}),
     ("lean", {"heartbeats": 9}),
+    ("lean", {"kernels": 2}),
     ("program", {"function": "g"}),
     ("program", {"driver": "def drive(solution, *given):\n    return solution(*given)\n"}),
     ("program", {"examples": [{"arguments": "1", "expected": "3"}]}),
@@ -86,6 +94,9 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("runs", {"runs": [{"stdin": "1", "expected": "2", "exit_code": None}]}),
     ("runs", {"runs": [{"stdin": "1", "expected": "2", "arguments": ["a"]}]}),
     ("runs", {"language": "c"}),
+    ("made", {"maker": "print(2 * input())\n"}),
+    ("made", {"cases": ["2"]}),
+    ("made", {"slack": 3.0}),
     ("runs", {"tool": {"file": "a.b", "run": ["/bin/x"]}}),
     ("program", {"seconds": 1}),
     ("program", {"total_seconds": 1}),
