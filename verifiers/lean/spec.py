@@ -34,7 +34,7 @@ class LeanSpec(SpecModel):
     require_replay: bool = False
     """True if a pass requires that a kernel which never ran the submission checks every declaration again. Without a
     replay on this machine, the verdict is `infra_error`."""
-    kernels: Literal[1, 2] = 1
+    kernels: Literal[1, 2] = Field(default=1, exclude_if=lambda kernels: kernels == 1)
     """Kernels that must accept a proof: Lean's, and with 2 also an independent one that the machine's owner installed.
     Without one, or if the two disagree, the verdict is `infra_error`."""
     seconds: float = Field(default=60.0, gt=0, le=3600)

@@ -1,4 +1,4 @@
-"""Contest problems of choosing: intervals, jobs, groups, packing and dividing."""
+"""Contest problems of choosing: intervals, jobs, groups, loading and dividing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def jobs(v: list[tuple[int, int]], *, fee: int, days: int) -> int:
     return sum(kept)
 
 
-def packing(k: int, v: list[tuple[int, int, int]], *, fee: int) -> int:
+def loading(k: int, v: list[tuple[int, int, int]], *, fee: int) -> int:
     best = [0] * (k + 1)
     for count, size, worth in v:
         after = best[:]
@@ -171,14 +171,14 @@ FAMILIES = {
         solve=jobs, constants={"fee": (0, 60), "days": (1, 6)}, bounds={"top": 40_000, "high": 10**9}, most=30_000,
         large=("equal", "random"),
     ),
-    "packing": Family(
+    "loading": Family(
         structure=CAPACITY,
         asks=(
             "A box has room for a total size of k. There are n kinds of items. Each kind of which at least one piece "
             "is packed costs {fee}, however many are packed. Print the largest total value of packed pieces minus "
             "these costs; the box may stay empty."
         ),
-        solve=packing, constants={"fee": (0, 600)}, bounds={"room": 2_500, "high": 1_000}, most=30, large=("random",),
+        solve=loading, constants={"fee": (0, 600)}, bounds={"room": 2_500, "high": 1_000}, most=30, large=("random",),
         small=4, medium=6,
     ),
     "fair_shares": Family(

@@ -167,7 +167,7 @@ def jobs_by_deadline(v, *, fee, days):
     return found
 
 
-def packing(k, v, *, fee):
+def loading(k, v, *, fee):
     best = [0] * (k + 1)
     for count, size, worth in v:
         best = [
@@ -179,7 +179,7 @@ def packing(k, v, *, fee):
     return max(best)
 
 
-def packing_by_density(k, v, *, fee):
+def loading_by_density(k, v, *, fee):
     found = 0
     for count, size, worth in sorted(v, key=lambda row: -row[2] / row[1]):
         pieces = min(count, k // size)
