@@ -215,7 +215,7 @@ FAMILIES = {
             "For each window of k consecutive elements take the element of rank r in ascending order, where r is k * "
             "{p} / {q} rounded up (rank 1 is the smallest; equal elements have ranks of their own). Print the sum."
         ),
-        solve=ranks, constants={"q": (2, 40), "p": (1, "q")}, bounds=VALUES, most=40_000, large=("random", "few"),
+        solve=ranks, constants={"q": (2, 400), "p": (1, "q")}, bounds=VALUES, most=40_000, large=("random", "few"),
         uses=FENWICK,
     ),
     "near_pairs": Family(
