@@ -56,7 +56,7 @@ def bands(a: list[int], *, s: int, width: int) -> int:
     return found
 
 
-def variety(a: list[int], *, least: int, d: int) -> int:
+def variety(a: list[int], *, more: int, d: int) -> int:
     counts: list[defaultdict[int, int]] = [defaultdict(int), defaultdict(int)]
     begins, kinds, found = [0, 0], [0, 0], 0
     for end, value in enumerate(a):
@@ -69,7 +69,7 @@ def variety(a: list[int], *, least: int, d: int) -> int:
                 count[gone] -= 1
                 kinds[which] -= count[gone] == 0
                 begins[which] += 1
-        found += max(0, min(begins[1], end - least + 2) - begins[0])
+        found += max(0, min(begins[1], end - d - more + 2) - begins[0])
     return found
 
 
@@ -177,8 +177,8 @@ FAMILIES = {
     ),
     "exact_variety": Family(
         structure=ARRAY,
-        asks="Count the subarrays with at least {least} elements and exactly {d} different values.",
-        solve=variety, constants={"least": (1, 25), "d": (2, 14)}, bounds={"low": 1, "high": 60}, most=80_000,
+        asks="Count the subarrays with exactly {d} different values and at least {more} elements more than that.",
+        solve=variety, constants={"more": (1, 25), "d": (2, 14)}, bounds={"low": 1, "high": 60}, most=80_000,
         large=("random", "few"), small=30, medium=120,
     ),
     "extremes_of_subarrays": Family(

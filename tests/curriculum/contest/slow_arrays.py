@@ -29,13 +29,13 @@ def bands(a, *, s, width):
     return found
 
 
-def variety(a, *, least, d):
+def variety(a, *, more, d):
     found = 0
     for i in range(len(a)):
         kinds = set()
         for j in range(i, len(a)):
             kinds.add(a[j])
-            found += j - i + 1 >= least and len(kinds) == d
+            found += j - i + 1 >= d + more and len(kinds) == d
     return found
 
 
