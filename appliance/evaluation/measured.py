@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from appliance.errors import UsageError
 from appliance.evaluation.plan import ATTEMPTS, PLAN, EvaluationAttempt, EvaluationPlan
 from curriculum.difficulty import Place, Seen
 from curriculum.registry import TASKSETS
@@ -26,7 +27,7 @@ MANIFEST, WEIGHTS = "manifest.json", ".safetensors"
 
 def weights_key(folder: Path) -> str:
     """Returns the SHA-256 of a model folder's weights: of the names and digests of its weight files, which a manifest
-    gives without reading them. Raises OSError, and ValueError for an invalid manifest."""
+    gives without reading them. Raises OSError, ValueError for an invalid manifest, and UsageError without weights."""
     manifest = folder / MANIFEST
     if manifest.is_file():
         found = {name: one["sha256"] for name, one in json.loads(manifest.read_bytes())["files"].items()}
@@ -35,9 +36,10 @@ def weights_key(folder: Path) -> str:
         for path in folder.glob(f"*{WEIGHTS}"):
             with path.open("rb") as file:
                 found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return hashlib.sha256(
-        json.dumps(sorted(one for one in found.items() if one[0].endswith(WEIGHTS))).encode()
-    ).hexdigest()
+    weights = sorted(one for one in found.items() if one[0].endswith(WEIGHTS))
+    if not weights:
+        raise UsageError(f"{folder} has no {WEIGHTS} file", "name a model's folder")
+    return hashlib.sha256(json.dumps(weights).encode()).hexdigest()
 
 
 def name_key(model: str) -> str:
@@ -52,7 +54,7 @@ def folder_of(data: Path, key: str, plan: EvaluationPlan) -> Path:
 
 def seen_in(data: Path, key: str) -> list[Seen]:
     """Sums the judged attempts of all measurements of a model, by place; empty without any. Skips unreadable plans and
-    attempts: no estimate is better than a wrong one. Raises OSError."""
+    attempts: no estimate is better than a wrong one, or than a night that fails."""
     passed: dict[Place, int] = defaultdict(int)
     judged: dict[Place, int] = defaultdict(int)
     for folder in sorted((data / MEASURED / key).glob("*/")):
@@ -67,7 +69,7 @@ def _attempts(folder: Path) -> Iterable[EvaluationAttempt]:
     try:
         plan = EvaluationPlan.model_validate_json((folder / PLAN).read_bytes())
         lines = (folder / ATTEMPTS).read_bytes().splitlines(keepends=True)
-    except (FileNotFoundError, ValidationError):
+    except (OSError, ValidationError):
         return
     current = {
         name

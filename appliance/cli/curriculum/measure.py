@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.models.evaluate import Tasksets, askable, carried_out, files_of
+from appliance.cli.models.evaluate import Endpoint, Tasksets, askable, carried_out, files_of
 from appliance.cli.shell.options import read_settings
 from appliance.cli.show.printing import Output, prints, show_line, show_table
 
@@ -26,9 +26,7 @@ def measure(
             "--model", help="champion, candidate, a digest's first digits, a base, a folder; or at --endpoint."
         ),
     ] = "champion",
-    endpoint: Annotated[
-        str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")
-    ] = "",
+    endpoint: Endpoint = "",
     tasksets: Tasksets = None,
     items: Annotated[int, typer.Option("--items", min=1, max=1000, help="Questions per topic and level.")] = 2,
     repeats: Annotated[int, typer.Option("--repeats", min=1, max=1024, help="Attempts per question.")] = 4,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Tasksets = Annotated[
     list[str] | None, typer.Option("--taskset", metavar="NAME", help="Taskset (repeatable; default: the recipe's).")
 ]
+Endpoint = Annotated[str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")]
 Temperature = Annotated[float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")]
 INTERRUPTED = 130
 RESULTS, PAGE = "results.json", "page.html"
@@ -41,9 +42,7 @@ def evaluate(
         str,
         typer.Argument(help="champion, candidate, a digest's first digits, a base, a folder; a name at --endpoint."),
     ] = "champion",
-    endpoint: Annotated[
-        str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")
-    ] = "",
+    endpoint: Endpoint = "",
     tasksets: Tasksets = None,
     items: Annotated[int, typer.Option("--items", min=1, max=100_000, help="Questions per taskset and seed.")] = 20,
     repeats: Annotated[int, typer.Option("--repeats", min=1, max=1024, help="Attempts per question.")] = 4,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from appliance.errors import UsageError
 from appliance.evaluation.measured import folder_of, name_key, seen_in, weights_key
 from appliance.evaluation.plan import ATTEMPTS, AttemptFile, EvaluationAttempt, EvaluationPlan, questions
 from curriculum.contract.task import Split
@@ -56,6 +57,10 @@ def test_a_base_and_its_copy_without_its_card_are_the_same_model_and_other_weigh
     base = folder("base", b"w", **{"model.safetensors": digest, "base.json": {"sha256": "a", "bytes": 1}})
     assert weights_key(plain) == weights_key(base)
     assert weights_key(folder("other", b"v")) != weights_key(plain)
+    for name in ("one", "two"):  # without weights two models would look alike
+        (tmp_path / name).mkdir()
+        with pytest.raises(UsageError, match=r"has no \.safetensors file"):
+            weights_key(tmp_path / name)
 
 
 def test_judged_attempts_of_all_measurements_add_up_by_place_and_lost_ones_do_not_count(tmp_path: Path) -> None:

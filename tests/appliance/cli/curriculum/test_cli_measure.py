@@ -76,6 +76,7 @@ def test_tasksets_are_listed_by_what_the_model_can_learn_from(data: Path) -> Non
     [
         (("curriculum", "ls", "--for", str(SEEDLING)), "nothing was measured of"),
         (("curriculum", "ls", "--for", "nobody"), "unknown model nobody"),
+        (("curriculum", "ls", "--for", str(Path(__file__).parent)), "has no .safetensors file"),
         (("curriculum", "measure", "--model", "nobody"), "unknown model nobody"),
         (("curriculum", "measure", "--taskset", "nothing"), "unknown taskset"),
     ],
