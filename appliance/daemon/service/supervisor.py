@@ -3,9 +3,10 @@
 Invariants: one worker at a time; every failure is an event with its reason. A worker's sandboxes end with its broker
 connection, its leases with its process. Work with `attempts` consecutive infrastructure deaths without progress is
 parked, a cycle as well as a job: the next work gets its turn, and a person may retry it. Exit status 2 means that the
-work cannot be done as requested: it fails. No job is "running" without a worker. While a temporary obstacle blocks
-work, no worker starts and nothing is given up; a permanent one fails it without an attempt. Configuration faults count
-as nobody's failure: the cycle waits until they are fixed.
+work cannot be done as requested: it fails, but a cycle with recorded training steps is parked, because the cause may
+be mended. No job is "running" without a worker. While a temporary obstacle blocks work, no worker starts and nothing is
+given up; a permanent one ends it without an attempt. Configuration faults count as nobody's failure: the cycle waits
+until they are fixed.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ class WorkerSupervisor:
                     if self._closing.is_set() or self.held(cycle) or self._has_to_wait(self._blocked(cycle)):
                         break
                     if self.ledger.leases.deaths(work_of_cycle(cycle)) >= self.retry.attempts:
-                        self._set_cycle_aside(self._found(cycle), "the machine went down while it was worked on")
+                        down = "the machine went down while it was worked on"
+                        self._set_cycle_aside(self._found(cycle), _aside(self.retry.attempts, down))
                         break
                     before = self._cycle_progress(cycle)
                     end = self._run((phase, cycle), Holder(f"the worker of {cycle}"), work_of_cycle(cycle))
@@ -135,7 +137,7 @@ class WorkerSupervisor:
                             self._fail_cycle(found, reason)
                             break
                         case "set aside":
-                            self._set_cycle_aside(found, reason)
+                            self._set_cycle_aside(found, _aside(self.retry.attempts, reason))
                             break
                 return self._found(cycle)
             finally:
@@ -327,7 +329,7 @@ class WorkerSupervisor:
         return "again"
 
     def _set_cycle_aside(self, cycle: Cycle, reason: str) -> None:
-        said = f"{_aside(self.retry.attempts, reason)}; `assay cycle resume {cycle.id}` retries it"
+        said = f"{reason}; `assay cycle resume {cycle.id}` retries it"
         aside = {"state": CycleState.SET_ASIDE, "failure": said, "updated": self.now()}
         self.ledger.put_cycle(cycle.model_copy(update=aside))
         self.events.add("worker", f"cycle {cycle.id} was {said}")
@@ -339,6 +341,9 @@ class WorkerSupervisor:
         self.events.add("worker", f"job {job.id} was {said}")
 
     def _fail_cycle(self, cycle: Cycle, reason: str) -> None:
+        if self.ledger.recorded_steps(cycle.id):
+            self._set_cycle_aside(cycle, f"parked with its training steps: {reason}")
+            return
         self._end_cycle(cycle, CycleState.FAILED, reason)
         self.events.add("worker", f"cycle {cycle.id} failed: {reason}")
 

@@ -26,6 +26,7 @@ from appliance.learning.recipes.recipe import Recipe
 from appliance.readiness import sandbox as sandbox_readiness
 from appliance.records.cycles import Checkpoint, CycleState
 from appliance.records.jobs import JobState
+from appliance.records.training import StepRecord
 from appliance.settings.config_layers import ConfigError
 from verifiers.answers.spec import AnswerSpec
 
@@ -137,6 +138,19 @@ def test_a_worker_that_blames_a_model_that_it_does_not_begin_from_is_not_tried_a
     with core(data, "misconfigured", **{"model.path": None}) as running:
         cycle = running.cycles.run(running.cycles.start("night").id)
         assert (cycle.state, attempts(data)) == (CycleState.FAILED, 1)
+
+
+def test_a_cycle_with_training_steps_is_parked_where_another_fails_and_can_be_resumed(data, model) -> None:
+    with core(data, "misconfigured", **{"model.path": None}) as running:
+        cycle = running.cycles.start("night")
+        running.ledger.commit_step(StepRecord(cycle=cycle.id, step=0, tasks=(), judged=(), groups=(), metrics={}))
+        parked = running.cycles.run(cycle.id)
+        assert (parked.state, attempts(data)) == (CycleState.SET_ASIDE, 1)
+        assert parked.failure.startswith("parked with its training steps: ")
+        assert f"`assay cycle resume {cycle.id}` retries it" in parked.failure
+    with core(data, **{"model.path": None}) as mended:
+        assert mended.cycles.resume(cycle.id).state is CycleState.RUNNING
+        assert mended.cycles.run(cycle.id).state is CycleState.DONE
 
 
 def test_jobs_are_worked_on_while_a_cycle_waits_for_its_model(data, model) -> None:
