@@ -55,7 +55,7 @@ TRIED = frozenset(
         *("composed_problems", "composed_by_hand"),
         *("assignments", "grids", "knights", "propositions", "colourings", "shortest_ways", "hidden_rules"),
         *("programs", "program_repair", "program_completion", "program_translation"),
-        "program_tracing",
+        *("program_tracing", "program_theorems"),
         *(f"contest_{of}" for of in ("arrays", "choices", "words", "trees", "graphs", "numbers")),
         "regular_expressions",
     )

@@ -60,6 +60,7 @@ PLACES: dict[str, dict[str, str]] = {
     "proofs": {
         "theorems": "curriculum.tasksets.theorems:THEOREMS",
         "disproofs": "curriculum.tasksets.disproofs:DISPROOFS",
+        "program_theorems": "curriculum.tasksets.program_theorems.taskset:PROGRAM_THEOREMS",
     },
     "puzzles": {
         "knights": "curriculum.tasksets.puzzles.knights:KNIGHTS",

@@ -12,13 +12,11 @@ from functools import partial
 from itertools import pairwise
 from random import Random
 
-from curriculum.contract.taskset import TaskDraft
-from curriculum.contract.topics import IMPOSSIBLE, Item, TopicTaskset
-from curriculum.tasksets.theorems import NAME, SECONDS, TOKENS, TURNS
+from curriculum.contract.topics import Item, TopicTaskset
+from curriculum.tasksets.theorems import NAME, SECONDS, TOKENS, TURNS, false_statement
 from verifiers.contract.kinds import AnswerForm
 from verifiers.lean import toolchain
 from verifiers.lean.spec import LeanSpec
-from verifiers.registry.spec import Spec
 
 _PROPOSITIONS = tuple(f"{letter}{at}" for letter in "pqrst" for at in range(1, 4))
 _NUMBERS = "xyzuvwkmij"
@@ -199,13 +197,6 @@ def _made(schema: Callable[[int, Random], Claim], level: int, rng: Random) -> It
     )
 
 
-def _false(draft: TaskDraft, number: int) -> Spec:
-    """Returns a spec with a false statement of the same name, so no proof passes."""
-    assert isinstance(draft.spec, LeanSpec)
-    wrong = f"theorem {NAME} : {IMPOSSIBLE + number} + 1 = {IMPOSSIBLE + number} := sorry\n"
-    return draft.spec.model_copy(update={"statement": wrong})
-
-
 DISPROOFS = TopicTaskset(
     name="disproofs",
     version=2,
@@ -219,6 +210,6 @@ DISPROOFS = TopicTaskset(
     form=AnswerForm.BLOCK,
     turns=TURNS,
     tokens=TOKENS,
-    contradicted=_false,
+    contradicted=false_statement,
     lacking=toolchain.missing,
 )

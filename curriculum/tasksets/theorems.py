@@ -220,6 +220,13 @@ _ASKED = (
 )
 
 
+def false_statement(draft: TaskDraft, number: int) -> Spec:
+    """Returns a spec with a false statement of the same name, so no proof passes."""
+    assert isinstance(draft.spec, LeanSpec)
+    wrong = f"theorem {NAME} : {IMPOSSIBLE + number} + 1 = {IMPOSSIBLE + number} := sorry\n"
+    return draft.spec.model_copy(update={"statement": wrong})
+
+
 class Theorems:
     """Taskset of Lean theorems."""
 
@@ -253,10 +260,8 @@ class Theorems:
         )
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
-        """Returns a spec with a false statement of the same name, so no proof passes."""
-        assert isinstance(draft.spec, LeanSpec)
-        wrong = f"theorem {NAME} : {IMPOSSIBLE + number} + 1 = {IMPOSSIBLE + number} := sorry\n"
-        return draft.spec.model_copy(update={"statement": wrong})
+        """Returns a spec that no proof passes."""
+        return false_statement(draft, number)
 
     def missing(self) -> str:
         """Returns how to install Lean if it is missing; empty if it is installed."""

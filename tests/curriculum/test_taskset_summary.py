@@ -41,7 +41,12 @@ def test_what_a_machine_lacks_is_what_the_tasksets_themselves_say(
     monkeypatch.setenv("LEAN_TOOLCHAIN", str(tmp_path))
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     missing = {name: one.missing for name, one in shipped_summaries().items()}
-    assert {name for name, why in missing.items() if why} == {"theorems", "disproofs", "orchestration"}
+    assert {name for name, why in missing.items() if why} == {
+        "theorems",
+        "disproofs",
+        "program_theorems",
+        "orchestration",
+    }
     assert missing == {name: TASKSETS[name].missing() for name in taskset_names()}
 
 
