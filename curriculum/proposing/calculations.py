@@ -8,14 +8,14 @@ what the line printed in a sandbox, both times; numbers are whole and of at most
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from random import Random
 
 from curriculum.contract.task import Task, asked
 from curriculum.families.phrased import PhrasedTaskset, Question, fill
 from curriculum.names import CALCULATORS
-from curriculum.proposing.kind import Provers, checked, prompt
+from curriculum.proposing.kind import Precedents, Provers, checked, prompt
 from curriculum.proposing.labels import ProposedQuestion, ProvenTask, is_proposed, statement_digest
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.registry import stable_random, taskset_named
@@ -38,11 +38,16 @@ _ASKABLE: Mapping[str, Callable[..., bool]] = {
 class CalculatorProposals:
     name = "calculation"
 
-    def ask(self, rng: Random, references: Sequence[Task]) -> Task:
-        """Returns a prompt of random numbers, for which a model proposes a calculator line. Their size is drawn, so the
-        operation decides the difficulty."""
-        count = rng.choice((1, 2, 2, 2, 3))
-        numbers = [rng.randint(2, 10 ** rng.randint(1, 3) + 20) for _ in range(count)]
+    def is_like(self, task: Task) -> bool:
+        return task.taskset in CALCULATORS or is_phrased(task)
+
+    def ask(self, rng: Random, precedents: Precedents) -> Task:
+        """Returns a prompt of numbers, for which a model proposes a calculator line. They are as long as those of the
+        precedents, or of a drawn length, so the operation decides the difficulty."""
+        shown = [number for task in precedents.drawn(rng) for number in re.findall(r"\d{1,5}", task.question)]
+        lengths = [len(number) for number in rng.sample(shown, min(3, len(shown)))]
+        lengths = lengths or [rng.randint(1, 3) for _ in range(rng.choice((1, 2, 2, 2, 3)))]
+        numbers = [rng.randint(max(2, 10 ** (length - 1)), 10**length - 1) for length in lengths]
         return prompt(self.name, f"{' '.join(map(str, numbers))}?", rng, turns=0)
 
     def missing(self) -> str:

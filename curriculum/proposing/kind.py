@@ -24,6 +24,8 @@ from verifiers.contract.protocols import ProposalReply
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 from verifiers.registry.spec import Spec
 
+SHOWN_CHARS = 2_000
+"""Longest question that a prompt for a proposal shows, in characters."""
 PROPOSER = "proposer"
 """Taskset name of proposal prompts; not in any table."""
 
@@ -45,12 +47,44 @@ class Provers:
     provenance: str
 
 
+@dataclass(frozen=True)
+class Precedents:
+    """Tasks of the step before, by how many of their rollouts passed; both in the order of their pass shares."""
+
+    failed: Sequence[Task] = ()
+    solved: Sequence[Task] = ()
+
+    def for_kind(self, kind: ProposalKind) -> Precedents:
+        """Returns those that a kind of proposals can build on, its own among them."""
+
+        def suits(task: Task) -> bool:
+            return len(task.question) <= SHOWN_CHARS and (
+                kind.is_like(task) or (is_proposed(task) and task.key.startswith(kind.name))
+            )
+
+        return Precedents(*([one for one in tasks if suits(one)] for tasks in (self.failed, self.solved)))
+
+    def drawn(self, rng: Random) -> tuple[Task, ...]:
+        """Returns one failed task to vary, or two solved ones to combine; empty without any."""
+        ways: list[Sequence[Task]] = [self.failed] if self.failed else []
+        if len(self.solved) > 1:
+            ways.append(self.solved)
+        if not ways:
+            return ()
+        way = rng.choice(ways)
+        return tuple(rng.sample(list(way), 1 if way is self.failed else 2))
+
+
 class ProposalKind(Protocol):
     @property
     def name(self) -> str: ...
 
-    def ask(self, rng: Random, references: Sequence[Task]) -> Task:
-        """Returns a prompt that asks a model for one proposal; `references` are tasks to differ from, failed first."""
+    def is_like(self, task: Task) -> bool:
+        """True if proposals of this kind can vary that task, or combine it with another one."""
+
+    def ask(self, rng: Random, precedents: Precedents) -> Task:
+        """Returns a prompt that asks a model for one proposal: a variant of a failed task, a composition of two solved
+        ones, or something new."""
 
     def make(self, text: str, provers: Provers) -> ProvenTask:
         """Makes a task of a model's proposal, with an executed or proved answer. Raises RefusedProposal, and
@@ -102,7 +136,12 @@ def checked(question: ProposedQuestion, label: ProvenLabel, reference: str, prov
     return made
 
 
-def examples_of(references: Sequence[Task], most: int = 2) -> str:
-    """Returns the part of a proposal prompt that shows up to `most` earlier tasks; empty without any."""
-    shown = [f"An earlier task, to differ from:\n{task.question}" for task in references[:most]]
-    return "\n\n".join(["", *shown]) if shown else ""
+def precedents_in(rng: Random, precedents: Precedents) -> str:
+    """Returns the part of a prompt that shows what a proposal is to build on; empty without precedents."""
+    shown = [task.question for task in precedents.drawn(rng)]
+    match shown:
+        case [one]:
+            return f"\n\nYou do not solve this task yet. Propose a variant that takes the same idea:\n{one}"
+        case [one, other]:
+            return f"\n\nYou solve these two tasks. Propose one that needs both ideas:\n{one}\n\nand\n{other}"
+    return ""

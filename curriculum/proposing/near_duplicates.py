@@ -96,7 +96,12 @@ class NoveltyMemory:
 
     def add(self, task: Task) -> None:
         """Remembers a proposed task; ignores tasks that no model proposed."""
-        if is_proposed(task) and task.key not in self._keys:
+        if is_proposed(task):
+            self.add_any(task)
+
+    def add_any(self, task: Task) -> None:
+        """Remembers a task, whoever made it."""
+        if task.key not in self._keys:
             self._keys.add(task.key)
             self._behaviours.add(behaviour_in(task.key))
             self._near.add(task.key, substance(task))

@@ -21,7 +21,7 @@ from typing import Literal
 from curriculum.contract.task import Task, asked
 from curriculum.proposing.behaviour import behaviour_of, inputs_of, is_one_operation
 from curriculum.proposing.execution import Execution, ProgramCall, call_label, calls_label, canonical, values_of
-from curriculum.proposing.kind import Provers, checked, examples_of, prompt
+from curriculum.proposing.kind import Precedents, Provers, checked, precedents_in, prompt
 from curriculum.proposing.labels import ProposedQuestion, ProvenLabel, ProvenTask, statement_digest
 from curriculum.proposing.refusals import Reason, RefusedProposal, parts
 from curriculum.proposing.screening import FUNCTION, MODULES, ScreenedProgram, screened
@@ -141,8 +141,11 @@ class ProgramProposals:
 
     name: Mode
 
-    def ask(self, rng: Random, references: Sequence[Task]) -> Task:
-        return prompt(self.name, _RULES + _BLOCKS[self.name] + examples_of(references), rng)
+    def is_like(self, task: Task) -> bool:
+        return isinstance(task.spec, ProgramSpec)
+
+    def ask(self, rng: Random, precedents: Precedents) -> Task:
+        return prompt(self.name, _RULES + _BLOCKS[self.name] + precedents_in(rng, precedents), rng)
 
     def missing(self) -> str:
         return ""

@@ -22,13 +22,13 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
 from curriculum.contract.task import Task, asked
-from curriculum.proposing.kind import Provers, SpecChecker, checked, examples_of, prompt
+from curriculum.proposing.kind import Precedents, Provers, SpecChecker, checked, precedents_in, prompt
 from curriculum.proposing.labels import Basis, ProposedQuestion, ProvenLabel, ProvenTask, _minted, statement_digest
 from curriculum.proposing.refusals import Reason, RefusedProposal, parts
 from runtime.errors import InfrastructureError
@@ -250,8 +250,11 @@ _ASKS = (
 class PuzzleProposals:
     name = "puzzle"
 
-    def ask(self, rng: Random, references: Sequence[Task]) -> Task:
-        return prompt(self.name, _ASKS + examples_of(references), rng)
+    def is_like(self, task: Task) -> bool:
+        return isinstance(task.spec, SmtSpec) and task.spec.question == "model"
+
+    def ask(self, rng: Random, precedents: Precedents) -> Task:
+        return prompt(self.name, _ASKS + precedents_in(rng, precedents), rng)
 
     def missing(self) -> str:
         return ""

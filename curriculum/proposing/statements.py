@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from curriculum.contract.task import Task, asked
-from curriculum.proposing.kind import Provers, SpecChecker, examples_of, prompt
+from curriculum.proposing.kind import Precedents, Provers, SpecChecker, precedents_in, prompt
 from curriculum.proposing.labels import Basis, ProposedQuestion, ProvenLabel, ProvenTask, _minted, statement_digest
 from curriculum.proposing.refusals import Reason, RefusedProposal, parts
 from runtime.errors import InfrastructureError
@@ -121,8 +121,11 @@ _ASKS = (
 class StatementProposals:
     name = "statement"
 
-    def ask(self, rng: Random, references: Sequence[Task]) -> Task:
-        return prompt(self.name, _ASKS + examples_of(references), rng)
+    def is_like(self, task: Task) -> bool:
+        return isinstance(task.spec, LeanSpec) and task.spec.statement.startswith("theorem ")
+
+    def ask(self, rng: Random, precedents: Precedents) -> Task:
+        return prompt(self.name, _ASKS + precedents_in(rng, precedents), rng)
 
     def missing(self) -> str:
         return toolchain.missing()

@@ -25,8 +25,8 @@ from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
 from curriculum.proposing.calculations import is_phrased
 from curriculum.proposing.execution import Executor
-from curriculum.proposing.kind import PROPOSER, Provers
-from curriculum.proposing.labels import PROPOSED, ProvenTask, is_proposed, proposed_at, provenance
+from curriculum.proposing.kind import PROPOSER, Precedents, Provers
+from curriculum.proposing.labels import PROPOSED, ProvenTask, proposed_at, provenance
 from curriculum.proposing.near_duplicates import THRESHOLD, NearDuplicates, NoveltyMemory, substance
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.registry import kind_named
@@ -41,7 +41,7 @@ from verifiers.contract.verdict import Ground, Outcome, Verdict
 
 VERSION = "1"
 SURE = 0.5
-"""Pass share below which an earlier task counts as failed, and is shown first in prompts."""
+"""Pass share below which an earlier task counts as failed, and proposals may vary it."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Proposer:
         for task in [*setup.sealed.tasks, *held_out]:
             self._near_sealed.add(task.id, substance(task))
         self._memory = NoveltyMemory()
-        self._shown: list[Task] = []
+        self._precedents = Precedents()
 
     def restore(self, step: int) -> None:
         """Loads task proposals of earlier cycles, and of this cycle before that step."""
@@ -87,23 +87,25 @@ class Proposer:
         self._memory = remembered(ledger, cycle, step)
         before = ledger.step(cycle, step - 1) if step else None
         if before is not None:
-            self._show(map(Task.model_validate, before.tasks), before.judged)
+            self._precedents = precedents_of(map(Task.model_validate, before.tasks), before.judged)
 
     def observe(self, tasks: Sequence[Task], judged: Sequence[Judged]) -> None:
-        """Remembers a recorded step's tasks: later proposals must be new, and its proposed tasks become examples."""
+        """Remembers a recorded step's tasks: later proposals must be new, and may vary or combine these."""
         for task in tasks:
             self._memory.add(task)
-        self._show(tasks, judged)
+        self._precedents = precedents_of(tasks, judged)
 
     def propose(self, step: int) -> list[StepProposal]:
         """Samples task proposals for that step with the engine's current weights. Raises InfrastructureError if most
         were lost."""
         rng = stable_random("proposer", self._setup.seed, step)
         kinds = [kind_named(self._recipe.kinds[at % len(self._recipe.kinds)]) for at in range(self._count)]
-        prompts = [kind.ask(rng, [one for one in self._shown if one.key.startswith(kind.name)]) for kind in kinds]
+        prompts = [kind.ask(rng, self._precedents.for_kind(kind)) for kind in kinds]
         rollouts = self._agent.roll([self._assignment(task, step, at) for at, task in enumerate(prompts)])
         provers = self._provers(step)
         fresh = NoveltyMemory()
+        for task in (*self._precedents.failed, *self._precedents.solved):
+            fresh.add_any(task)  # a copy of what a prompt shows is not a variant
         found: list[StepProposal] = []
         for kind, task, rollout in zip(kinds, prompts, rollouts, strict=True):
             copied: Match | None = None
@@ -195,15 +197,21 @@ class Proposer:
     def _judged(self, one: StepProposal, solved: Sequence[Judged]) -> Judged:
         return Judged(rollout=one.rollout, verdict=verdict_of(one, solved, self._recipe.reward), family=PROPOSER)
 
-    def _show(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
-        """Selects a step's proposed tasks as examples for the next proposal prompts, those not always solved first."""
-        passed: dict[str, list[bool]] = {}
-        for one in judged:
-            if not is_masked(one):
-                passed.setdefault(one.rollout.task, []).append(one.verdict.passed)
-        mine = [task for task in tasks if is_proposed(task)]
-        share = {task.id: sum(passed.get(task.id, ())) / max(1, len(passed.get(task.id, ()))) for task in mine}
-        self._shown = sorted(mine, key=lambda task: (share[task.id] >= SURE, task.id))
+
+def precedents_of(tasks: Iterable[Task], judged: Sequence[Judged]) -> Precedents:
+    """Returns a step's tasks by the share of their rollouts that passed, without prompts for proposals and tasks that
+    were lost."""
+    passed: dict[str, list[bool]] = {}
+    for one in judged:
+        if not is_masked(one):
+            passed.setdefault(one.rollout.task, []).append(one.verdict.passed)
+    tried = [task for task in tasks if task.taskset != PROPOSER and task.id in passed]
+    share = {task.id: sum(passed[task.id]) / len(passed[task.id]) for task in tried}
+    tried.sort(key=lambda task: (share[task.id], task.id))
+    return Precedents(
+        failed=[task for task in tried if share[task.id] < SURE],
+        solved=[task for task in tried if share[task.id] >= SURE],
+    )
 
 
 def allowed(setup: CycleSetup, context: WorkContext) -> int:

@@ -10,15 +10,18 @@ import pytest
 from written import puzzle, statement
 
 from appliance.learning.recipes.recipe import ProposalName, ProposerRecipe, Recipe, TrainingRecipe
+from curriculum.contract.task import Split, Task
 from curriculum.proposing import puzzles
 from curriculum.proposing.execution import canonical
-from curriculum.proposing.kind import PROPOSER, Provers
+from curriculum.proposing.kind import PROPOSER, Precedents, Provers
 from curriculum.proposing.labels import Basis
 from curriculum.proposing.puzzles import read_puzzle, solved
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.registry import KINDS
 from curriculum.proposing.rewards import REWARDS
 from curriculum.proposing.statements import _proposition, without_names
+from curriculum.registry import make_task
+from curriculum.seeds import draw
 from runtime.errors import InfrastructureError
 from verifiers.checker import Checker
 from verifiers.contract.verdict import Outcome
@@ -94,7 +97,8 @@ def test_a_puzzle_becomes_a_task_when_it_has_one_solution(provers: Provers, chec
 
 def test_every_example_of_a_prompt_is_in_the_language_that_it_asks_for() -> None:
     examples = {
-        name: re.findall(r"(?<!`)`([^`]+)`(?!`)", kind.ask(Random(1), []).question) for name, kind in KINDS.items()
+        name: re.findall(r"(?<!`)`([^`]+)`(?!`)", kind.ask(Random(1), Precedents()).question)
+        for name, kind in KINDS.items()
     }
     bounds, distinct = examples["puzzle"]
     assert [one.head for one in read_puzzle(f"{bounds}\nc in 1..20\n{distinct}").conditions] == ["distinct"]
@@ -174,11 +178,50 @@ def test_statements_that_differ_in_bound_names_alone_are_one() -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_asks_the_same_for_the_same_generator_with_a_check_that_nothing_meets(name: str) -> None:
     kind = KINDS[name]
-    first, again, other = (kind.ask(Random(seed), []) for seed in (1, 1, 2))
+    first, again, other = (kind.ask(Random(seed), Precedents()) for seed in (1, 1, 2))
     assert first.record() == again.record()
     assert first.taskset == PROPOSER
     assert (first.seed, first.seed % 4) != (other.seed, 1)
     assert first.tools == ()
+
+
+def drawn(taskset: str, level: int, seed: int) -> Task:
+    return make_task(taskset, level, draw(Split.TRAIN, Random(seed)), Split.TRAIN)
+
+
+@pytest.mark.parametrize(
+    ("name", "taskset"),
+    [
+        ("calculation", "divisors"),
+        ("deduction", "programs"),
+        ("puzzle", "constraint_models"),
+        ("statement", "theorems"),
+    ],
+)
+def test_a_prompt_shows_one_failed_task_to_vary_or_two_solved_ones_to_combine(name: str, taskset: str) -> None:
+    kind = KINDS[name]
+    failed, *solved = (drawn(taskset, 1, seed) for seed in range(3))
+    other = drawn("tables", 1, 0)
+    precedents = Precedents(failed=(other, failed), solved=(other, *solved)).for_kind(kind)
+    assert (precedents.failed, precedents.solved) == ([failed], solved)
+    if name == "calculation":
+        return
+    asked = {kind.ask(Random(seed), precedents).question for seed in range(20)}
+    variants = [text for text in asked if failed.question in text]
+    compositions = [text for text in asked if all(one.question in text for one in solved)]
+    assert len(variants) == 1
+    assert compositions
+    assert len(variants) + len(compositions) == len(asked)
+    assert {task.id for task in Precedents(solved=solved).drawn(Random(1))} == {task.id for task in solved}
+    assert Precedents(solved=solved[:1]).drawn(Random(1)) == ()
+
+
+def test_a_calculators_prompt_has_numbers_as_long_as_those_of_what_failed() -> None:
+    failed = drawn("arithmetic", 1, 0)
+    lengths = {len(number) for number in re.findall(r"\d{1,5}", failed.question)}
+    for seed in range(9):
+        asked = KINDS["calculation"].ask(Random(seed), Precedents(failed=(failed,))).question
+        assert {len(number) for number in re.findall(r"\d+", asked)} <= lengths
 
 
 def test_a_recipe_knows_the_kinds_and_the_rewards_and_refuses_what_does_not_fit() -> None:
