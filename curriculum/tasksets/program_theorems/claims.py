@@ -1,12 +1,12 @@
 """Equations on generated programs: true ones with a proof, false ones with a counterexample.
 
-Invariants: a true equation is one of a theory's lemmas, or both of its sides are made from one normal form by reversed
-steps and rewritten back by its proof. A false one differs on ground values, computed by the definitions alone.
+Invariants: both sides of a true equation are made from one normal form by reversed steps, and rewritten back by its
+proof. A false one differs on ground values, computed by the definitions alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
@@ -27,7 +27,7 @@ from curriculum.tasksets.program_theorems.terms import (
 from curriculum.tasksets.program_theorems.theory import SORTS, LeanText, Proof, Theory
 
 LEMMAS = ((1, 1), (2, 2), (3, 4), (5, 6), (7, 99))
-"""Fewest and most lemmas of the reference proof by level, the theorem included if it needs an induction of its own."""
+"""Fewest and most lemmas of the reference proof, by level."""
 VARIABLES = {"N": ("x", "y"), "L": ("a", "b"), "T": ("t",), "E": ("g",), "P": ("p",)}
 MOST_SIZE = 16
 """Most symbols and variables of one side."""
@@ -52,14 +52,10 @@ def true_claim(topic: str, level: int, rng: Random) -> Equation:
     least, most = LEMMAS[level]
     for _ in range(ATTEMPTS):
         theory = theory_of(TOPICS[topic](rng))
-        lemmas = [name for name in theory.proofs if least <= len(theory.needed([name])) <= most]
-        if level < 2 and lemmas and rng.random() < 0.5:
-            proof = theory.proofs[rng.choice(lemmas)]
-            return Equation(theory, proof.rule, proof, {})
         for _ in range(TRIALS):
             with suppress(UnprovenError):
-                proof = _composed(theory, level, rng)
-                if least <= len(theory.needed(proof.used)) <= most:
+                proof = _composed(theory, most, rng)
+                if proof.used and least <= len(theory.needed(proof.used)) <= most:
                     return Equation(theory, proof.rule, proof, {})
     raise AssertionError(f"{topic}: no equation of level {level} in {ATTEMPTS} theories")
 
@@ -105,24 +101,24 @@ def ground(theory: Theory, sort: str, rng: Random, depth: int) -> Term:
     return (one.name, *(ground(theory, part, rng, depth - 1) for part in one.sorts))
 
 
-def _composed(theory: Theory, level: int, rng: Random) -> Proof:
-    """Proves an equation between two terms with one normal form. Raises UnprovenError."""
+def _composed(theory: Theory, most: int, rng: Random) -> Proof:
+    """Proves an equation between two terms with one normal form under lemmas that need at most so many. Raises
+    UnprovenError."""
+    lemmas, rewriting = theory.within(most)
     sort = rng.choice(sorted({function.sort for function in theory.functions.values()} - {"E"}))
-    start = _term(theory, sort, rng, 2 if level < 3 else 3)
-    rewriting = Rewriting([*theory.definitions, *theory.lemmas])
+    start = _term(theory, sort, rng, rng.randint(2, 3))
     steps = rewriting.steps(start)
     normal = steps[-1].after if steps else start
-    sides = [_scrambled(theory, normal, rng, rng.randint(1, 2 + level)) for _ in range(2)]
+    sides = [_scrambled(lemmas, normal, rng, rng.randint(2, 6)) for _ in range(2)]
     if (
         sides[0] == sides[1]
         or max(map(size, sides)) > MOST_SIZE
         or set(variables_of(sides[1])) != set(variables_of(sides[0]))
     ):
         raise UnprovenError("the sides are equal, too large, or of different variables")
-    proof = theory.proven("target", *sides)
-    if proof.cases[0][0] is not None or not proof.used:
-        raise UnprovenError("it holds by computation, or needs an induction of its own")
-    return proof
+    joined = rewriting.joined(*sides)
+    rule = Rule(*sides, "target", tuple(dict.fromkeys((*variables_of(sides[0]), *variables_of(sides[1])))))
+    return Proof(rule, ((None, (joined,)),))
 
 
 def _term(theory: Theory, sort: str, rng: Random, depth: int) -> Term:
@@ -133,12 +129,12 @@ def _term(theory: Theory, sort: str, rng: Random, depth: int) -> Term:
     return (function.name, *(_term(theory, part, rng, depth - 1) for part in function.sorts))
 
 
-def _scrambled(theory: Theory, term: Term, rng: Random, count: int) -> Term:
+def _scrambled(lemmas: Sequence[Rule], term: Term, rng: Random, count: int) -> Term:
     """Applies lemmas from right to left at random places."""
     for _ in range(count):
         found: list[Term] = []
         for path, part in places(term):
-            for rule in theory.lemmas:
+            for rule in lemmas:
                 values: dict[str, Term] = {}
                 if isinstance(rule.right, str) or not matched(rule.right, part, values):
                     continue

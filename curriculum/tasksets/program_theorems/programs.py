@@ -149,25 +149,32 @@ def measures(rng: Random) -> str:
 def trees(rng: Random) -> str:
     """Trees that are mirrored, relabelled, flattened in order and with an accumulator, and weighed."""
     element, weight = rng.choice(ELEMENTS[:3]), rng.choice(WEIGHTS)
-    shown = weight if len(weight) == 1 else f"({weight})"
     change = element if len(element) == 1 else f"({element})"
+    sorts = rng.choice(("T N T", "N T T", "T T N"))
+
+    def node(left: str, label: str, right: str) -> str:
+        found = iter((left, right))
+        return f"b {' '.join(label if sort == 'N' else next(found) for sort in sorts.split())}"
+
+    parts = [weight if len(weight) == 1 else f"({weight})", "(tm t)", "(tm u)"]
+    rng.shuffle(parts)
     text = f"""
-    type T = o | b T N T
+    type T = o | b {sorts}
     flip : T -> T
     flip o = o
-    flip (b t x u) = b (flip u) x (flip t)
+    flip ({node("t", "x", "u")}) = {node("(flip u)", "x", "(flip t)")}
     mark : T -> T
     mark o = o
-    mark (b t x u) = b (mark t) {change} (mark u)
+    mark ({node("t", "x", "u")}) = {node("(mark t)", change, "(mark u)")}
     flat : T -> L
     flat o = e
-    flat (b t x u) = app (flat t) (c x (flat u))
+    flat ({node("t", "x", "u")}) = app (flat t) (c x (flat u))
     flatgo : T L -> L
     flatgo o a = a
-    flatgo (b t x u) a = flatgo t (c x (flatgo u a))
+    flatgo ({node("t", "x", "u")}) a = flatgo t (c x (flatgo u a))
     tm : T -> N
     tm o = z
-    tm (b t x u) = plus {shown} (plus (tm t) (tm u))
+    tm ({node("t", "x", "u")}) = plus {parts[0]} (plus {parts[1]} {parts[2]})
     lemma flip_flip : flip (flip t) = t
     lemma flip_mark : flip (mark t) = mark (flip t)
     lemma flat_flip : flat (flip t) = rev (flat t)

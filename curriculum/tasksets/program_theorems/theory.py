@@ -85,6 +85,7 @@ class Theory:
     constructors: dict[str, Constructor] = field(default_factory=dict)
     functions: dict[str, DefinedFunction] = field(default_factory=dict)
     proofs: dict[str, Proof] = field(default_factory=dict)
+    _within: dict[int, tuple[list[Rule], Rewriting]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, text: str) -> Theory:
@@ -119,6 +120,14 @@ class Theory:
     @property
     def lemmas(self) -> list[Rule]:
         return [proof.rule for proof in self.proofs.values()]
+
+    def within(self, most: int) -> tuple[list[Rule], Rewriting]:
+        """Returns the lemmas of a theory that was read whose proofs need at most so many lemmas, themselves included,
+        and normal forms under them and all definitions."""
+        if most not in self._within:
+            lemmas = [proof.rule for name, proof in self.proofs.items() if len(self.needed([name])) <= most]
+            self._within[most] = (lemmas, Rewriting([*self.definitions, *lemmas]))
+        return self._within[most]
 
     def of_sort(self, sort: str) -> list[Constructor]:
         return [one for one in self.constructors.values() if one.sort == sort]
