@@ -1,9 +1,9 @@
 """Questions and reports over a corpus that is searched and read page by page, in the world `research`.
 
 Invariants: each hop of a question is stated on a page of its own, and without that page the answer does not follow from
-the corpus (`needed_pages`); of yearbooks, all that are asked about must be read (`inquiries`). Pages that give an answer
-away exist, but no tool shows them. An edition of the corpus serves one split: facts remembered from training answer no
-evaluation question.
+the corpus (`needed_pages`); of yearbooks, all that are asked about must be read (`inquiries`). Pages that give an
+answer away exist, but no tool shows them. An edition of the corpus serves one split: facts remembered from training
+answer no evaluation question.
 """
 
 from __future__ import annotations

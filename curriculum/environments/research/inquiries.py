@@ -38,7 +38,8 @@ _PHRASES: dict[tuple[Form, Account], str] = {
     ("leader", "gifts"): "the person who gave most crowns in all for {m} to {x} (by its {v})",
     ("leader", "lectures"): "the person who had most listeners in all on {m} at {x} (by its {v})",
     ("match", "gifts"): (
-        "the only person who {t} gave for {m} to {x}, {t} lectured there on {f}, and was a member at the end (by its {v})"
+        "the only person who {t} gave for {m} to {x}, {t} lectured there on {f}, and was a member at the end "
+        "(by its {v})"
     ),
 }
 
@@ -123,7 +124,7 @@ def _worth(found: Register, asked: Inquiry, answer: Any) -> bool:
         without = (answer_of(asked, in_years(found, asked.first, asked.last, {year})) for year in years)
         return len(rows) > 1 and all(other != answer for other in without)
     if asked.form == "leader":
-        return sum(one.person == answer for one in rows) > 1
+        return len([one for one in rows if one.person == answer]) > 1
     gifts, lectures, members = (settled(entries, one) for one in ("gifts", "lectures", "members"))
     sets = matching(gifts, lectures, members, asked.matter, asked.field, asked.times)
     others = (set.intersection(*(one for one in sets if one is not left)) for left in sets)
