@@ -58,10 +58,11 @@ TRIED = frozenset(
         "program_tracing",
         *(f"contest_{of}" for of in ("arrays", "choices", "words", "trees", "graphs", "numbers")),
         "regular_expressions",
+        *("research", "mail_search"),
     )
 )
 """Made by trying: chains of steps until all of them fit, all orders or fillings until one answer is left, a search with
-the rules, or programs that are run with their mutants. benchmarks/README.md argues for each."""
+the rules, programs that are run with their mutants, or yearbooks and threads until all of them matter. benchmarks/README.md argues for each."""
 AT_LEAST_SECONDS = 0.1
 
 

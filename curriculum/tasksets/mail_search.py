@@ -87,19 +87,27 @@ class Draft:
         return self.name(phrases.a_person)
 
     def days(self, counts: Sequence[int]) -> list[list[str]]:
-        """Draws different days, so many for each subject, in order."""
-        every = self.rng.sample(range(phrases.DAYS), sum(counts))
+        """Draws different days, so many for each subject, in order; the newest is in no foreseeable week."""
+        every = self.rng.sample(range(self.rng.randrange(phrases.DAYS // 2, phrases.DAYS)), sum(counts))
         starts = [sum(counts[:at]) for at in range(len(counts))]
         return [sorted(map(day_number, every[at : at + count])) for at, count in zip(starts, counts, strict=True)]
 
     def subject(
-        self, name: str, matter: str, days: Sequence[str], until: str, *, among: Sequence[str] = (), never: bool = False
+        self,
+        name: str,
+        matter: str,
+        days: Sequence[str],
+        until: str,
+        *,
+        among: Sequence[str] = (),
+        holds: bool = True,
+        never: bool = False,
     ) -> _Subject:
-        """Draws the history of a matter of a subject, which has a value at the end of the day `until` unless `never`.
-        Its values are drawn from `among`, or differ from each other."""
+        """Draws the history of a matter of a subject. At the end of the day `until` a value is in force, unless not
+        `holds`; with `never`, none is ever decided. Values are drawn from `among`, or differ from each other."""
         while True:
             acts = drawn_acts(days, _values(matter, among, self.rng), self.rng, never=never)
-            if not decided(acts, until) if never else held(acts, until):
+            if not decided(acts, until) if never else bool(held(acts, until)) == holds:
                 self.subjects.append(_Subject(name, matter, acts))
                 return self.subjects[-1]
 
@@ -217,11 +225,14 @@ def _budgets(level: int, rng: Random) -> Item:
     projects = [draft.project() for _ in range(count)]
     every = draft.days([_MESSAGES[level] // count] * count)
     until, when = _until([day for days in every for day in days], rng)
-    held_at_end = []
-    for project, days in zip(projects, every, strict=True):
-        until_now = until if until >= days[0] else "9"
-        held_at_end.append(draft.subject(project, "budget", days, until_now))
-    values = [held(one.acts, until) for one in held_at_end]
+    until = max(until, *(days[1] for days in every))
+    when = when if until == "9" else f"at the end of {until}"
+    holding = [True, *(rng.random() < 0.6 for _ in projects[1:])]
+    rng.shuffle(holding)
+    values = [
+        held(draft.subject(project, "budget", days, until, holds=holds).acts, until)
+        for project, days, holds in zip(projects, every, holding, strict=True)
+    ]
     named = f"{', '.join(projects[:-1])} and {projects[-1]}"
     question = f"How many of the projects {named} have a budget {when}, and how many euros do these come to altogether?"
     answer = f"{sum(map(bool, values))}/{sum(int(value or 0) for value in values)}"
