@@ -8,7 +8,8 @@ four volumes or more, reading without the corrections gives another answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from random import Random
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +19,8 @@ from curriculum.environments.research.yearbooks import (
     VOLUMES,
     Account,
     Entry,
-    Register,
+    StandingEntry,
+    YearbookSeries,
     in_years,
     leader,
     matching,
@@ -56,16 +58,26 @@ class Inquiry(NamedTuple):
     """Least number of gifts, and of lectures, of who matches."""
 
 
-def answer_of(asked: Inquiry, entries: Iterable[Entry], *, naive: bool = False) -> Any:
+def answer_of(asked: Inquiry, entries: Iterable[Entry]) -> Any:
     """Returns the answer that the entries of the asked volumes give: a person, or people and sum as `12/3450`. None
-    unless exactly one person leads or matches. With `naive` nothing is corrected."""
+    unless exactly one person leads or matches."""
     entries = list(entries)
+    return _answer(asked, lambda account: settled(entries, account))
+
+
+def _answer(asked: Inquiry, rows: Callable[[Account], Sequence[StandingEntry]]) -> Any:
     if asked.form == "match":
-        gifts, lectures, members = (settled(entries, one, naive=naive) for one in ("gifts", "lectures", "members"))
-        found = set.intersection(*matching(gifts, lectures, members, asked.matter, asked.field, asked.times))
+        sets = matching(rows("gifts"), rows("lectures"), rows("members"), asked.matter, asked.field, asked.times)
+        found = set.intersection(*sets)
         return found.pop() if len(found) == 1 else None
-    rows = settled((one for one in entries if one.matter == asked.matter), asked.account, naive=naive)
-    return "/".join(map(str, total(rows, asked.matter))) if asked.form == "total" else leader(rows, asked.matter)
+    if asked.form == "leader":
+        return leader(rows(asked.account), asked.matter)
+    return "/".join(map(str, total(rows(asked.account), asked.matter)))
+
+
+@lru_cache(1 << 11)
+def _rows(edition: int, house: int, first: int, last: int, account: Account, *, naive: bool) -> Sequence[StandingEntry]:
+    return settled(in_years(register(edition, house), first, last), account, naive=naive)
 
 
 def described(asked: Inquiry, house: str) -> str:
@@ -99,33 +111,34 @@ def drawn_inquiry(edition: int, house: int, rng: Random, form: Form, volumes: in
     graph, found = fact_graph(edition), register(edition, house)
     for _ in range(_TRIES):
         first = found.first + rng.randrange(VOLUMES - volumes + 1)
+        last = first + volumes - 1
         account: Account = "gifts" if form == "match" else rng.choice(("gifts", "lectures"))
-        asked = Inquiry(
-            form, account, rng.choice(PURPOSES if account == "gifts" else found.fields), first, first + volumes - 1
-        )
+        asked = Inquiry(form, account, rng.choice(PURPOSES if account == "gifts" else found.fields), first, last)
         if form == "match":
             asked = asked._replace(field=rng.choice(found.fields), times=2 if volumes >= 2 * _MANY else 1)
-        answer = answer_of(asked, in_years(found, asked.first, asked.last))
+        rows = partial(_rows, edition, house, first, last, naive=False)
+        answer = _answer(asked, rows)
         if answer is None or (form != "total" and graph.entities[answer].name in graph.namesakes):
             continue
-        if _worth(found, asked, answer):
+        if volumes >= _MANY and _answer(asked, partial(_rows, edition, house, first, last, naive=True)) == answer:
+            continue
+        if _worth(found, asked, answer, rows):
             return asked
     raise LookupError(f"no inquiry ({form}) of {volumes} yearbooks of {house} in edition {edition}")
 
 
-def _worth(found: Register, asked: Inquiry, answer: Any) -> bool:
-    """True if no volume can be skipped, no single entry gives the answer, and corrections decide it."""
+def _worth(
+    found: YearbookSeries, asked: Inquiry, answer: Any, rows: Callable[[Account], Sequence[StandingEntry]]
+) -> bool:
+    """True if no volume can be skipped and no single entry gives the answer; each condition of a match is needed."""
     years = range(asked.first, asked.last + 1)
-    entries = in_years(found, asked.first, asked.last)
-    if len(years) >= _MANY and answer_of(asked, entries, naive=True) == answer:
-        return False
-    rows = [one for one in settled(entries, asked.account) if one.matter == asked.matter]
-    if asked.form == "total":
-        without = (answer_of(asked, in_years(found, asked.first, asked.last, {year})) for year in years)
-        return len(rows) > 1 and all(other != answer for other in without)
+    if asked.form == "match":
+        sets = matching(rows("gifts"), rows("lectures"), rows("members"), asked.matter, asked.field, asked.times)
+        others = (set.intersection(*(one for one in sets if one is not left)) for left in sets)
+        return len(years) == 1 or all(len(some) > 1 for some in others)
+    mine = [one for one in rows(asked.account) if one.matter == asked.matter]
     if asked.form == "leader":
-        return len([one for one in rows if one.person == answer]) > 1
-    gifts, lectures, members = (settled(entries, one) for one in ("gifts", "lectures", "members"))
-    sets = matching(gifts, lectures, members, asked.matter, asked.field, asked.times)
-    others = (set.intersection(*(one for one in sets if one is not left)) for left in sets)
-    return len(years) == 1 or all(len(some) > 1 for some in others)
+        return len([one for one in mine if one.person == answer]) > 1
+    entries = [one for one in in_years(found, asked.first, asked.last) if one.matter == asked.matter]
+    without = (answer_of(asked, (one for one in entries if one.year != year)) for year in years)
+    return len(mine) > 1 and all(other != answer for other in without)

@@ -9,7 +9,7 @@ correction of an amount, a person or an entry's validity holds, and a repetition
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from random import Random
 from typing import Any, Literal, NamedTuple, get_args
@@ -49,7 +49,7 @@ class Entry(NamedTuple):
     """New person of a `moved` entry."""
 
 
-class Register(NamedTuple):
+class YearbookSeries(NamedTuple):
     house: int
     """Institution whose yearbooks these are."""
     first: int
@@ -68,7 +68,7 @@ def houses(edition: int) -> Sequence[int]:
 
 
 @cache
-def register(edition: int, house: int) -> Register:
+def register(edition: int, house: int) -> YearbookSeries:
     graph, rng = fact_graph(edition), Random(f"register {edition} {house}")
     people, fields = _people(graph, rng), sorted(rng.sample(FIELDS, _FIELDS))
     first, entries, told = rng.randrange(1800, 1860), {}, list[Entry]()
@@ -80,7 +80,7 @@ def register(edition: int, house: int) -> Register:
         told += own
         entries[year] = [*own, *remarks]
         rng.shuffle(entries[year])
-    return Register(house, first, entries, people, fields)
+    return YearbookSeries(house, first, entries, people, fields)
 
 
 def _people(graph: FactGraph, rng: Random) -> list[int]:
@@ -128,7 +128,7 @@ def _remarks(
     return list(found.values())
 
 
-class Settled(NamedTuple):
+class StandingEntry(NamedTuple):
     """Entry of an account as the volumes leave it after all corrections."""
 
     year: int
@@ -137,16 +137,16 @@ class Settled(NamedTuple):
     amount: int
 
 
-def settled(entries: Iterable[Entry], account: Account, *, naive: bool = False) -> list[Settled]:
+def settled(entries: Iterable[Entry], account: Account, *, naive: bool = False) -> list[StandingEntry]:
     """Returns the entries of an account that stand after these volumes, corrected; with `naive`, as first entered."""
-    standing: dict[tuple[int, Any, str], Settled] = {}
+    standing: dict[tuple[int, Any, str], StandingEntry] = {}
     struck: set[tuple[int, Any, str]] = set()
     later: list[Entry] = []
     for one in entries:
         if one.account != account:
             continue
         if one.kind == "told":
-            standing[one.year, one.person, one.matter] = Settled(one.year, one.person, one.matter, one.amount)
+            standing[one.year, one.person, one.matter] = StandingEntry(one.year, one.person, one.matter, one.amount)
         else:
             later.append(one)
     for one in sorted(later, key=lambda remark: remark.year):
@@ -164,18 +164,18 @@ def settled(entries: Iterable[Entry], account: Account, *, naive: bool = False) 
     return [standing[key] for key in standing if key not in struck]
 
 
-def in_years(found: Register, first: int, last: int, without: Collection[int] = ()) -> list[Entry]:
-    """Returns the entries of the volumes from `first` to `last`, except those of the years `without`."""
-    return [one for year in range(first, last + 1) if year not in without for one in found.entries[year]]
+def in_years(found: YearbookSeries, first: int, last: int) -> list[Entry]:
+    """Returns the entries of the volumes from `first` to `last`."""
+    return [one for year in range(first, last + 1) for one in found.entries[year]]
 
 
-def total(rows: Iterable[Settled], matter: str) -> tuple[int, int]:
+def total(rows: Iterable[StandingEntry], matter: str) -> tuple[int, int]:
     """Returns the number of different people of a matter, and the sum of its amounts."""
     of = [one for one in rows if one.matter == matter]
     return len({one.person for one in of}), sum(one.amount for one in of)
 
 
-def leader(rows: Iterable[Settled], matter: str) -> Any:
+def leader(rows: Iterable[StandingEntry], matter: str) -> Any:
     """Returns the person with the largest sum of a matter; None if two have it."""
     sums: Counter[Any] = Counter()
     for one in rows:
@@ -186,9 +186,9 @@ def leader(rows: Iterable[Settled], matter: str) -> Any:
 
 
 def matching(
-    gifts: Iterable[Settled],
-    lectures: Iterable[Settled],
-    members: Iterable[Settled],
+    gifts: Iterable[StandingEntry],
+    lectures: Iterable[StandingEntry],
+    members: Iterable[StandingEntry],
     purpose: str,
     field: str,
     times: int,
@@ -196,7 +196,7 @@ def matching(
     """Returns the people who gave for a purpose and who lectured on a field, both so many times, and the members."""
     gave = Counter(one.person for one in gifts if one.matter == purpose)
     spoke = Counter(one.person for one in lectures if one.matter == field)
-    last: dict[Any, Settled] = {}
+    last: dict[Any, StandingEntry] = {}
     for one in sorted(members, key=lambda row: row.year):
         last[one.person] = one
     return (
