@@ -2,6 +2,7 @@
 
     python benchmarks/tasksets.py [--seeds 200] [--short] [--only NAME ...] [--record] [--json FILE]
     python benchmarks/tasksets.py --summaries
+    python benchmarks/tasksets.py --reading --seeds 20    # of the tasksets that search and read
     nice -n 19 python benchmarks/tasksets.py --conducted [--journal FILE] [--record]    # what a sandbox decides; root
 
 For each taskset, over that many seeds of each level, what `curriculum.certification` tries: the share of reference
@@ -15,16 +16,23 @@ the others are left out, and these without it. With `--journal` each verdict is 
 goes on where it was when the same command is given again. `--record` writes what each taskset that holds makes into
 `curriculum/certification/certified.json`: it then ships as certified; and what `assay curriculum ls` says of each into
 `curriculum/taskset_summaries.json`. `--summaries` writes that one alone, in seconds.
+
+`--reading` plays the oracle of each taskset in `READERS` in its worlds, here: by level, the median of the tokens (four
+characters each) that its reading tools show on the way to the answer and of its calls, and the share of answers that
+pass, of the oracle and of an agent with the null answers (bars: 40,000 tokens at the top, 95 %, 2 %).
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import resource
+import statistics
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -40,6 +48,8 @@ from curriculum.certification.certify import REFERENCE, certify
 from curriculum.certification.worlds import tried_in
 from curriculum.contract.taskset import TaskDraft, Taskset
 from curriculum.environments import ENVIRONMENTS
+from curriculum.environments.mail.oracle import MailOracle
+from curriculum.environments.research.oracle import ResearchOracle
 from curriculum.registry import BUILT_IN, TASKSETS, make_draft
 from curriculum.summary import summary_of
 from curriculum.taskset_summary import as_shipped
@@ -58,11 +68,19 @@ TRIED = frozenset(
         *("program_tracing", "program_theorems"),
         *(f"contest_{of}" for of in ("arrays", "choices", "words", "trees", "graphs", "numbers")),
         "regular_expressions",
+        *("research", "mail_search"),
     )
 )
 """Made by trying: chains of steps until all of them fit, all orders or fillings until one answer is left, a search with
-the rules, or programs that are run with their mutants. benchmarks/README.md argues for each."""
+the rules, programs that are run with their mutants, or yearbooks and threads until all of them matter.
+benchmarks/README.md argues for each."""
 AT_LEAST_SECONDS = 0.1
+Call = Callable[[str, Mapping[str, Any]], str]
+READERS: dict[str, Callable[[TaskDraft, Call], str]] = {
+    "research": lambda draft, call: ResearchOracle(call).value(draft.world["phrases"][0]).text,
+    "mail_search": lambda draft, call: MailOracle(call).answer(draft.messages[0].text),
+}
+LONG, ANSWERED, GUESSED = 40_000, 0.95, 0.02
 
 
 def drafts(name: str, level: int, seeds: int) -> list[TaskDraft]:
@@ -99,6 +117,49 @@ def measured(name: str, seeds: int, every: list[list[TaskDraft]], judge: OwnText
         "slowest_level": min(by_level),
         "certificate": certify(BUILT_IN, name, judge or in_process, seeds=seeds, worlds=worlds),
     }
+
+
+def read(draft: TaskDraft, answer: Callable[[TaskDraft, Call], str]) -> tuple[int, int, bool]:
+    """Tokens that an oracle reads in a world of its own, its calls, and True if its answer passes."""
+    environment, shown, calls = ENVIRONMENTS[draft.environment], 0, 0
+    names: dict[str, Any] = {"SETUP": dict(draft.world), "ToolError": ValueError, "__name__": "world"}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, data in environment.files(draft.world).items():
+            Path(name).write_bytes(data)
+        exec(compile(environment.program, environment.name, "exec"), names)
+
+    def call(tool: str, arguments: Mapping[str, Any]) -> str:
+        nonlocal shown, calls
+        text = str(names["call"](tool, arguments))
+        calls += 1
+        shown += len(text) if tool.startswith("read") else 0
+        return text
+
+    try:
+        found = answer(draft, call)
+    except LookupError:
+        found = ""
+    return shown // 4, calls, decide(draft.spec, found).passed
+
+
+def reading(name: str, seeds: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """What is read for the answers of one taskset, by level, and what does not meet its bar."""
+    rows, missed = [], []
+    taskset = TASKSETS[name]
+    for level in range(taskset.level_count):
+        made = drafts(name, level, seeds)
+        played = [read(draft, READERS[name]) for draft in made]
+        idle = sum(any(decide(draft.spec, text).passed for text in taskset.null_answers) for draft in made)
+        oracle, null = sum(passed for _, _, passed in played) / seeds, idle / seeds
+        tokens, calls = (statistics.median(one[at] for one in played) for at in (0, 1))
+        rows.append({"name": name, "level": level, "tokens": tokens, "calls": calls, "oracle": oracle, "null": null})
+        said = f"{tokens:,.0f} tokens in {calls:.0f} calls, oracle {oracle:.1%}, null {null:.1%}"
+        print(f"{name} level {level}: {said}", flush=True)
+        if oracle < ANSWERED or null > GUESSED:
+            missed.append(f"{name} level {level}: {said}")
+    if tokens < LONG:
+        missed.append(f"{name}: {tokens:,.0f} tokens at the top, of {LONG:,}")
+    return rows, missed
 
 
 def processor_seconds() -> float:
@@ -157,13 +218,24 @@ def main() -> int:
     parser.add_argument("--journal", type=Path)
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--summaries", action="store_true")
+    parser.add_argument("--reading", action="store_true")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     if asked.summaries:
         write_summaries()
         return 0
     seeds = 10 if asked.short else asked.seeds
-    rows, missed = [], []
+    rows: list[dict[str, Any]] = []
+    missed: list[str] = []
+    if asked.reading:
+        for name in READERS:
+            if name in (asked.only or READERS):
+                more, below = reading(name, seeds)
+                rows += more
+                missed += below
+        print(*missed, sep="\n", file=sys.stderr)
+        write_run(rows, asked.json)
+        return int(bool(missed))
     for name in asked.only or TASKSETS:
         before = processor_seconds()
         every = [drafts(name, level, seeds) for level in range(TASKSETS[name].level_count)]

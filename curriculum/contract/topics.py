@@ -36,6 +36,8 @@ class Item:
     """Reference answer, which passes."""
     files: Mapping[str, str] = field(default_factory=dict)
     world: Mapping[str, Any] = field(default_factory=dict)
+    turns: int | None = None
+    """Limit of this item's tool calls; the taskset's if None."""
 
 
 def answered(text: str, key: str, answer: str, spec: AnswerSpec | None = None) -> Item:
@@ -89,7 +91,7 @@ class TopicTaskset:
             files=item.files,
             environment=self.environment,
             world=item.world,
-            turns=self.turns,
+            turns=item.turns or self.turns,
             tokens=self.tokens,
         )
 

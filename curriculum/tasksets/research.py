@@ -1,8 +1,9 @@
 """Questions and reports over a corpus that is searched and read page by page, in the world `research`.
 
 Invariants: each hop of a question is stated on a page of its own, and without that page the answer does not follow from
-the corpus (`needed_pages`). Pages that give an answer away exist, but no tool shows them. An edition
-of the corpus serves one split: facts remembered from training answer no evaluation question.
+the corpus (`needed_pages`); of yearbooks, all that are asked about must be read (`inquiries`). Pages that give an
+answer away exist, but no tool shows them. An edition of the corpus serves one split: facts remembered from training
+answer no evaluation question.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ from curriculum.environments.research.chains import (
     end_of,
     giveaways,
     needed_pages,
-    page_id,
-    page_of,
     phrase,
     research_corpus,
     value_of,
 )
 from curriculum.environments.research.graph import EDITIONS
+from curriculum.environments.research.inquiries import Form, answer_of, described, drawn_inquiry
+from curriculum.environments.research.pages import page_id, page_of
 from curriculum.environments.research.relations import COUNT, YEAR
+from curriculum.environments.research.yearbooks import houses, in_years, register
 from curriculum.seeds import about
 from curriculum.tasksets.statements import digest, listed
 from verifiers.answers.spec import AnswerSpec
@@ -47,14 +49,19 @@ from verifiers.contract.kinds import AnswerForm
 from verifiers.exact.spec import ExactSpec
 from verifiers.registry.spec import Spec
 
-_HOPS = (2, 2, 3, 4, 5)
-_PAIRS = ((1, 1), (1, 1), (1, 2), (2, 2), (2, 3))
+_HOPS = (2, 3)
+"""Hops of the plain chains of the first levels; later ones lead over yearbooks."""
+_BEFORE, _AFTER = (0, 0, 1, 1, 2), (0, 0, 1, 1, 2)
+"""Hops to the institution whose yearbooks are asked about, and from the person that they tell."""
+_VOLUMES = (1, 2, 4, 8, 15)
+"""Yearbooks to read, of three to four parts each."""
+_TURNS = (12, 24, 48, 80, 150)
 _OPENINGS = (
     "The encyclopedia of {c} can be searched and read with the tools.",
     "You can search the encyclopedia of {c}, and read its pages.",
     "This is about what the encyclopedia of {c} says; search it and read its pages.",
 )
-_ASKED = ("What is {x}?", "Find out {x}.", "Find {x}.")
+_ASKED = ("Find out {x}.", "Find {x}.", "Look for {x}.")
 
 
 def _world(corpus: ResearchCorpus, chains: Sequence[FactChain]) -> dict[str, object]:
@@ -72,65 +79,119 @@ def _opening(corpus: ResearchCorpus, rng: Random) -> str:
     return rng.choice(_OPENINGS).format(c=corpus.graph.country)
 
 
+_RULES = (
+    "Only the entries of these yearbooks count. Where one of them corrects, strikes out or puts back an entry of "
+    "another, which it names as that was first entered, the last word holds; what is merely recalled is nothing new."
+)
+
+
 def _chain(level: int, rng: Random) -> Item:
-    """Asks for the value at the end of a chain of facts over several corpus pages."""
+    """Asks for the value at the end of a chain of facts over several corpus pages, from level 2 on over yearbooks."""
+    if level >= len(_HOPS):
+        return _inquiry(level, rng, "leader", _AFTER[level])
     corpus = research_corpus(rng.randrange(EDITIONS))
-    ends: tuple[End, ...] = ("entity", "entity", "year", "count")
-    chain = drawn_chain(corpus, rng, _HOPS[level], rng.choice(ends), plain=level == 0)
-    value, number = value_of(corpus.graph, chain), end_of(chain) in (YEAR, COUNT)
-    answer = str(value) if number else corpus.graph.entities[value].name
-    how = "with the number" if number else "with the name alone, as links to its page have it"
-    asked = rng.choice(_ASKED).format(x=phrase(corpus.graph, chain))
-    return Item(
-        text=f"{_opening(corpus, rng)} {asked} Answer {how}.",
-        key=_key(corpus, "chain", [chain]),
-        spec=AnswerSpec(expected=answer) if number else ExactSpec(expected=answer),
-        answer=answer,
-        world=_world(corpus, [chain]),
-    )
+    chain = drawn_chain(corpus, rng, _HOPS[level], rng.choice(_ENDS), plain=level == 0)
+    asked = _asked(corpus, rng, phrase(corpus.graph, chain))
+    return _item(corpus, level, f"{asked} {_how(chain)}", [chain], "chain", *_value(corpus, chain))
 
 
-def _pair(level: int, rng: Random, end: End) -> tuple[ResearchCorpus, list[FactChain], list[int]]:
-    """Draws two chains of facts that share no corpus page, with their values and their corpus."""
+def _totals(level: int, rng: Random) -> Item:
+    """Asks for the number of different people and the sum of amounts in an institution's yearbooks."""
+    return _inquiry(level, rng, "total", 0)
+
+
+def _matches(level: int, rng: Random) -> Item:
+    """Asks for the only person who meets three conditions by an institution's yearbooks."""
+    return _inquiry(level, rng, "match", 0)
+
+
+_ENDS: tuple[End, ...] = ("entity", "entity", "year", "count")
+_TOTAL = {
+    "gifts": "how many different people gave, and how many crowns in all? Answer as in 12/3450.",
+    "lectures": "how many different people lectured, and before how many listeners in all? Answer as in 12/3450.",
+}
+
+
+def _inquiry(level: int, rng: Random, form: Form, after: int) -> Item:
+    """Asks what the yearbooks of an institution say, to which a chain of facts leads; another one, of `after` hops,
+    leads on from the person who is the answer."""
     corpus = research_corpus(rng.randrange(EDITIONS))
+    edition, graph = corpus.edition, corpus.graph
     while True:
-        chains = [drawn_chain(corpus, rng, length, end, plain=level == 0) for length in _PAIRS[level]]
-        blocked = {page for chain in chains for page in giveaways(corpus, chain)}
-        pages = [needed_pages(corpus, chain, blocked) for chain in chains]
-        values = [value_of(corpus.graph, chain) for chain in chains]
-        different = {page for one in pages for page in one or ()}
-        if None not in pages and len(different) == sum(_PAIRS[level]) and abs(values[0] - values[1]) > 2:
-            return corpus, chains, values
+        before = _to_house(corpus, rng, _BEFORE[level])
+        house = value_of(graph, before) if before.hops else before.start
+        try:
+            asked = drawn_inquiry(edition, house, rng, form, _VOLUMES[level])
+            answer = answer_of(asked, in_years(register(edition, house), asked.first, asked.last))
+            chains = [before]
+            if after:
+                chains.append(drawn_chain(corpus, rng, after, rng.choice(_ENDS), start=answer))
+        except LookupError:
+            continue
+        pages = [needed_pages(corpus, chain, giveaways(corpus, chain)) or [] for chain in chains]
+        if len({page for some in pages for page in some}) == sum(len(chain.hops) for chain in chains):
+            break
+    words = described(asked, phrase(graph, before))
+    if form == "total":
+        end = f"{_asked(corpus, rng, words)[:-1]}: {_TOTAL[asked.account]}"
+        return _item(corpus, level, f"{end} {_RULES}", chains, f"{asked}", answer, ExactSpec(expected=answer), [words])
+    if not after:
+        name = graph.entities[answer].name
+        end = f"{_asked(corpus, rng, words)} {_MEMBER} {_NAME}"
+        return _item(corpus, level, f"{end} {_RULES}", chains, f"{asked}", name, ExactSpec(expected=name), [words])
+    words = phrase(graph, chains[1], words)
+    end = f"{_asked(corpus, rng, words)} {_how(chains[1])}"
+    return _item(corpus, level, f"{end} {_RULES}", chains, f"{asked}", *_value(corpus, chains[1]), [words])
 
 
-def _difference(level: int, rng: Random) -> Item:
-    """Asks for the difference of two years, each found over several corpus pages."""
-    corpus, chains, values = _pair(level, rng, "year")
-    first, second = (phrase(corpus.graph, chain) for chain in chains)
-    asked = rng.choice(("How many years lie between {a} and {b}?", "By how many years do {a} and {b} differ?"))
-    answer = str(abs(values[0] - values[1]))
+def _to_house(corpus: ResearchCorpus, rng: Random, hops: int) -> FactChain:
+    """Draws a chain of facts that leads to an institution with yearbooks."""
+    among = houses(corpus.edition)
+    if not hops:
+        return FactChain(rng.choice(among), ())
+    return drawn_chain(corpus, rng, hops, "entity", among=among, tries=20_000)
+
+
+_MEMBER = "A member at the end is who was admitted and has not left since."
+_NAME = "Answer with the name alone, as links to its page have it."
+
+
+def _how(chain: FactChain) -> str:
+    return "Answer with the number." if end_of(chain) in (YEAR, COUNT) else _NAME
+
+
+def _value(corpus: ResearchCorpus, chain: FactChain) -> tuple[str, Spec]:
+    """Returns the answer at the end of a chain of facts, and its check."""
+    value = value_of(corpus.graph, chain)
+    if end_of(chain) in (YEAR, COUNT):
+        return str(value), AnswerSpec(expected=str(value))
+    name = corpus.graph.entities[value].name
+    return name, ExactSpec(expected=name)
+
+
+def _asked(corpus: ResearchCorpus, rng: Random, words: str) -> str:
+    return f"{_opening(corpus, rng)} {rng.choice(_ASKED).format(x=words)}"
+
+
+def _item(
+    corpus: ResearchCorpus,
+    level: int,
+    text: str,
+    chains: Sequence[FactChain],
+    sort: str,
+    answer: str,
+    spec: Spec,
+    phrases: Sequence[str] = (),
+) -> Item:
+    world = _world(corpus, chains)
     return Item(
-        text=f"{_opening(corpus, rng)} {asked.format(a=first, b=second)} Answer with the whole number.",
-        key=_key(corpus, "years", chains),
-        spec=AnswerSpec(expected=answer),
+        text=text,
+        key=_key(corpus, sort, chains),
+        spec=spec,
         answer=answer,
-        world=_world(corpus, chains),
-    )
-
-
-def _total(level: int, rng: Random) -> Item:
-    """Asks for the sum of two counts, each found over several corpus pages."""
-    corpus, chains, values = _pair(level, rng, "count")
-    first, second = (phrase(corpus.graph, chain) for chain in chains)
-    asked = rng.choice(("What is the sum of {a} and {b}?", "Add {a} to {b}."))
-    answer = str(sum(values))
-    return Item(
-        text=f"{_opening(corpus, rng)} {asked.format(a=first, b=second)} Answer with the whole number.",
-        key=_key(corpus, "total", chains),
-        spec=AnswerSpec(expected=answer),
-        answer=answer,
-        world=_world(corpus, chains),
-    )
+        world={**world, "phrases": list(phrases)} if phrases else world,
+        turns=_TURNS[level],
+    )  # fmt: skip
 
 
 _SAID = (
@@ -240,9 +301,9 @@ def _never(draft: TaskDraft, number: int) -> Spec:
 _TOOLS = ("search", "read_page", "python")
 RESEARCH_QUESTIONS = TopicTaskset(
     name="research",
-    version=2,
-    makers={"document_chains": _chain, "year_differences": _difference, "count_totals": _total},
-    null_answers=("0", "1", "100", "1800", "unknown", "I do not know."),
+    version=3,
+    makers={"document_chains": _chain, "yearbook_totals": _totals, "yearbook_matches": _matches},
+    null_answers=("0", "1", "100", "1800", "0/0", "unknown", "I do not know."),
     tools=_TOOLS,
     environment="research",
 )
@@ -262,4 +323,4 @@ RESEARCH_REPORTS = TopicTaskset(
     environment="research",
     contradicted=_never,
 )
-assert len(_HOPS) == len(_PAIRS) == LEVELS
+assert len(_BEFORE) == len(_AFTER) == len(_VOLUMES) == len(_TURNS) == LEVELS

@@ -1,4 +1,5 @@
 """Environment of a mailbox that can be searched and read, in the manner of ART-E (OpenPipe, 2025).
 
-`environment.py` makes the messages from `phrases.py`; `world.py` runs in the sandbox.
+`threads.py` writes a task's messages and `environment.py` the others, both with `phrases.py`; `decisions.py` says what
+holds at a date; `world.py` runs in the sandbox, and `oracle.py` answers by its tools.
 """

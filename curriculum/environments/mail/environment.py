@@ -80,29 +80,19 @@ def _others(rng: Random, count: int, reserved: frozenset[str]) -> Iterable[Mail]
     people = rng.sample(people, 120)
     projects = [one for one in PROJECTS if one not in reserved]
     companies = [one for one in COMPANIES if one not in reserved]
-    matters = list(phrases.MATTERS.values())
     for _ in range(count):
         sender, recipient, other = rng.choice(people), rng.choice(people), rng.choice(people)
-        project, company = rng.choice(projects), rng.choice(companies)
-        kind = rng.randrange(8)
-        if kind < 3:
-            matter = rng.choice(matters)
-            subject, says, value = f"{project}: {matter.title}", matter.says, matter.value(rng)
-        elif kind < 5:
-            subject, says, value = f"About {project}", phrases.CHATTER, ""
+        project, company, kind = rng.choice(projects), rng.choice(companies), rng.randrange(8)
+        name, matter = rng.choice(list(phrases.MATTERS.items()))
+        subject = {"project": project, "company": company, "person": other}[matter.of]
+        named = {"supplier": company, "successor": rng.choice(projects), "contact": rng.choice(people)}
+        value = named.get(name) or matter.value(rng)
+        if kind < 5:
+            title, text = f"{subject}: {matter.title}", rng.choice(matter.says).format(s=subject, v=value)
         else:
-            subject, says, value = (
-                (f"{company} and {project}", phrases.SUPPLIES, ""),
-                (f"Invoice of {company}", phrases.INVOICES, phrases.an_amount(rng)),
-                (f"Contact at {company}", phrases.CONTACTS, ""),
-            )[kind - 5]
-        text = rng.choice(says).format(
-            project=project, company=company, person=other, value=value, number=rng.randrange(10_000, 100_000),
-            detail=rng.choice(phrases.DETAILS),
-        )  # fmt: skip
-        yield Mail(
-            day_number(rng.randrange(phrases.DAYS)), sender, recipient, subject, phrases.around(text, sender, rng)
-        )
+            about = (project, company, other)[kind - 5]
+            title, text = f"About {about}", rng.choice(phrases.CHATTER).format(s=about)
+        yield Mail(day_number(rng.randrange(phrases.DAYS)), sender, recipient, title, phrases.around(text, sender, rng))
 
 
 _DAY = {"type": "string", "description": "A date such as 2025-03-14, itself included."}
@@ -128,10 +118,13 @@ SEARCH = ToolSchema(
 )
 READ = ToolSchema(
     name="read_email",
-    description="Shows one whole message.",
+    description="Shows one part of a message.",
     parameters={
         "type": "object",
-        "properties": {"number": {"type": "integer", "minimum": 1, "description": "As search_inbox says it."}},
+        "properties": {
+            "number": {"type": "integer", "minimum": 1, "description": "As search_inbox says it."},
+            "part": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "1 unless given."},
+        },
         "required": ["number"],
     },
 )
@@ -140,7 +133,7 @@ READ = ToolSchema(
 @dataclass(frozen=True)
 class MailEnvironment:
     name: str = "mail"
-    version: int = 2
+    version: int = 3
     tools: tuple[ToolSchema, ...] = (SEARCH, READ)
     shareable: bool = True
 

@@ -1,7 +1,7 @@
-"""Names for mailboxes, and sentences that state a fact in a message. Their order is part of every task.
+"""Names for mailboxes, and sentences that decide something in a message. Their order is part of every task.
 
-`{project}`, `{company}` and `{person}` are the subjects, `{value}` is the fact. All sentences of a matter mean the
-same; tests read them back.
+`{s}` is the subject (a project, a company or a person) and `{v}` the value. All sentences of a matter mean the same; an
+oracle reads them back.
 """
 
 from __future__ import annotations
@@ -11,169 +11,46 @@ from datetime import date, timedelta
 from random import Random
 from typing import NamedTuple
 
-FIRST = (
-    *(
-        "Ada",
-        "Amir",
-        "Anna",
-        "Boris",
-        "Carla",
-        "Chen",
-        "Clara",
-        "David",
-        "Dina",
-        "Elif",
-        "Emil",
-        "Erik",
-        "Fatma",
-        "Felix",
-    ),
-    *(
-        "Greta",
-        "Hugo",
-        "Ines",
-        "Ivan",
-        "Jana",
-        "Jonas",
-        "Karim",
-        "Katya",
-        "Lena",
-        "Luca",
-        "Malik",
-        "Marta",
-        "Mila",
-        "Nadia",
-    ),
-    *(
-        "Nils",
-        "Olga",
-        "Omar",
-        "Paula",
-        "Petra",
-        "Rosa",
-        "Samir",
-        "Selma",
-        "Sven",
-        "Tara",
-        "Timo",
-        "Vera",
-        "Yara",
-        "Zoe",
-    ),
-)
-LAST = (
-    *(
-        "Abel",
-        "Adler",
-        "Bauer",
-        "Berg",
-        "Castro",
-        "Costa",
-        "Dahl",
-        "Diaz",
-        "Ekman",
-        "Farid",
-        "Fischer",
-        "Gallo",
-        "Haas",
-    ),
-    *(
-        "Hansen",
-        "Ivers",
-        "Jansen",
-        "Kaya",
-        "Keller",
-        "Kovac",
-        "Lang",
-        "Lindt",
-        "Lopez",
-        "Maier",
-        "Moreau",
-        "Nagy",
-        "Novak",
-    ),
-    *(
-        "Olsen",
-        "Orlov",
-        "Pavic",
-        "Petit",
-        "Quinn",
-        "Rahm",
-        "Rossi",
-        "Sato",
-        "Silva",
-        "Stein",
-        "Tanaka",
-        "Toth",
-        "Ulrich",
-    ),
-    *("Vargas", "Weber", "Winter", "Yilmaz", "Zeman"),
-)
-PROJECTS = (
-    *("Acorn", "Alder", "Amber", "Anchor", "Aspen", "Badger", "Basalt", "Beacon", "Birch", "Bison", "Cedar", "Cobalt"),
-    *(
-        "Comet",
-        "Coral",
-        "Crane",
-        "Delta",
-        "Dune",
-        "Ember",
-        "Falcon",
-        "Fern",
-        "Fjord",
-        "Flint",
-        "Garnet",
-        "Glacier",
-        "Granite",
-    ),
-    *(
-        "Harbor",
-        "Hazel",
-        "Heron",
-        "Indigo",
-        "Iris",
-        "Ivory",
-        "Jasper",
-        "Juniper",
-        "Kestrel",
-        "Lagoon",
-        "Lantern",
-        "Larch",
-    ),
-    *("Laurel", "Lotus", "Lynx", "Maple", "Marble", "Meadow", "Nimbus", "Oasis", "Onyx", "Orchid", "Osprey", "Otter"),
-    *("Pebble", "Pine", "Plover", "Quartz", "Raven", "Reed", "Saffron", "Sage", "Sierra", "Slate", "Sparrow", "Spruce"),
-    *("Summit", "Thistle", "Thunder", "Topaz", "Tundra", "Umber", "Velvet", "Walnut", "Willow", "Zephyr"),
-)
-COMPANIES = (
-    *("Arvo", "Belmar", "Cintra", "Dorvan", "Elvista", "Fenwick", "Galtera", "Hollis", "Inverra", "Jaltech", "Kestor"),
-    *(
-        "Lumenta",
-        "Morvale",
-        "Nordex",
-        "Oprima",
-        "Pelican",
-        "Quorum",
-        "Rivella",
-        "Santor",
-        "Tervola",
-        "Ultima",
-        "Veltro",
-    ),
-    *("Wexley", "Xandria", "Yorvik", "Zentera", "Altamar", "Brenwood", "Corvane", "Delmont", "Estrado", "Florian"),
-)
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
 
 
+FIRST = _words(
+    "Ada Amir Anna Boris Carla Chen Clara David Dina Elif Emil Erik Fatma Felix Greta Hugo Ines Ivan Jana Jonas Karim"
+    " Katya Lena Luca Malik Marta Mila Nadia Nils Olga Omar Paula Petra Rosa Samir Selma Sven Tara Timo Vera Yara Zoe"
+)
+LAST = _words(
+    "Abel Adler Bauer Berg Castro Costa Dahl Diaz Ekman Farid Fischer Gallo Haas Hansen Ivers Jansen Kaya Keller"
+    " Kovac Lang Lindt Lopez Maier Moreau Nagy Novak Olsen Orlov Pavic Petit Quinn Rahm Rossi Sato Silva Stein Tanaka"
+    " Toth Ulrich Vargas Weber Winter Yilmaz Zeman"
+)
+PROJECTS = _words(
+    "Acorn Alder Amber Anchor Aspen Badger Basalt Beacon Birch Bison Cedar Cobalt Comet Coral Crane Delta Dune Ember"
+    " Falcon Fern Fjord Flint Garnet Glacier Granite Harbor Hazel Heron Indigo Iris Ivory Jasper Juniper Kestrel"
+    " Lagoon Lantern Larch Laurel Lotus Lynx Maple Marble Meadow Nimbus Oasis Onyx Orchid Osprey Otter Pebble Pine"
+    " Plover Quartz Raven Reed Saffron Sage Sierra Slate Sparrow Spruce Summit Thistle Thunder Topaz Tundra Umber"
+    " Velvet Walnut Willow Zephyr"
+)
+COMPANIES = _words(
+    "Arvo Belmar Cintra Dorvan Elvista Fenwick Galtera Hollis Inverra Jaltech Kestor Lumenta Morvale Nordex Oprima"
+    " Pelican Quorum Rivella Santor Tervola Ultima Veltro Wexley Xandria Yorvik Zentera Altamar Brenwood Corvane"
+    " Delmont Estrado Florian"
+)
 FIRST_DAY = date(2025, 1, 6)
 DAYS = 540
 """Days covered by a mailbox."""
 
 
 class Matter(NamedTuple):
-    """Fact that messages state about a project, and that can be asked."""
+    """Fact about a subject that messages decide, and that can be asked."""
 
     title: str
+    of: str
+    """Kind of the subject: `project`, `company` or `person`."""
     says: Sequence[str]
-    asked: str
+    phrase: str
+    """Wording in a question."""
     form: str
     """Form of the answer, for the question."""
     value: Callable[[Random], str]
@@ -203,112 +80,94 @@ def a_company(rng: Random) -> str:
     return rng.choice(COMPANIES)
 
 
+def a_project(rng: Random) -> str:
+    return rng.choice(PROJECTS)
+
+
+def an_extension(rng: Random) -> str:
+    return str(rng.randrange(1_000, 10_000))
+
+
+_DATE, _NAME = "a date such as 2026-03-14", "a name"
 MATTERS: dict[str, Matter] = {
     "review": Matter(
-        "review",
-        (
-            "The review of {project} is on {value}.",
-            "We hold the {project} review on {value}, in the morning.",
-            "Please note the day for the review of {project}: {value}.",
-        ),
-        "On which day is the review of the project {project}?",
-        "a date such as 2026-03-14",
-        a_day,
+        "review", "project",
+        ("The review of {s} is on {v}.", "We hold the {s} review on {v}, in the morning.",
+         "Please note the day for the review of {s}: {v}."),
+        "the day of the review of {s}", _DATE, a_day,
     ),
     "room": Matter(
-        "room",
-        (
-            "The team of {project} meets in room {value}.",
-            "Room {value} is booked for the {project} meetings.",
-            "For {project} we have room {value} from now on.",
-        ),
-        "In which room does the team of the project {project} meet?",
-        "a room such as B-214",
-        a_room,
+        "room", "project",
+        ("The team of {s} meets in room {v}.", "Room {v} is booked for the {s} meetings.", "For {s} we have room {v}."),
+        "the room in which the team of {s} meets", "a room such as B-214", a_room,
     ),
     "budget": Matter(
-        "budget",
-        (
-            "The budget of {project} is {value} euros.",
-            "{project} has a budget of {value} euros.",
-            "For {project} the board has granted {value} euros.",
-        ),
-        "What is the budget of the project {project} in euros?",
-        "a whole number such as 4200",
-        an_amount,
+        "budget", "project",
+        ("The budget of {s} is {v} euros.", "{s} has a budget of {v} euros.", "For {s} the board grants {v} euros."),
+        "the budget of {s} in euros", "a whole number such as 4200", an_amount,
     ),
     "code": Matter(
-        "access code",
-        (
-            "The access code of the {project} archive is {value}.",
-            "To open the {project} archive use the access code {value}.",
-            "{project} archive, access code: {value}.",
-        ),
-        "What is the access code of the archive of the project {project}?",
-        "six digits",
-        a_code,
+        "access code", "project",
+        ("The access code of the {s} archive is {v}.", "To open the {s} archive use the access code {v}.",
+         "{s} archive, access code: {v}."),
+        "the access code of the archive of {s}", "six digits", a_code,
     ),
     "delivery": Matter(
-        "delivery",
-        (
-            "The delivery for {project} is due on {value}.",
-            "{project} will be delivered on {value}.",
-            "The date for the {project} delivery is {value}.",
-        ),
-        "On which day is the delivery for the project {project} due?",
-        "a date such as 2026-03-14",
-        a_day,
+        "delivery", "project",
+        ("The delivery for {s} is due on {v}.", "{s} will be delivered on {v}.", "The {s} delivery comes on {v}."),
+        "the day of the delivery for {s}", _DATE, a_day,
     ),
-}
-LEADS = (
-    "{person} leads the project {project} now.",
-    "The project {project} is led by {person}.",
-    "{person} has taken over the lead of the project {project}.",
+    "supplier": Matter(
+        "supplier", "project",
+        ("The supplier of {s} is {v}.", "{v} supplies the parts for {s}.", "We buy the parts for {s} from {v}."),
+        "the supplier of {s}", _NAME, a_company,
+    ),
+    "successor": Matter(
+        "follow-up", "project",
+        ("{s} is continued as {v}.", "The follow-up of {s} is called {v}.", "What comes after {s} is {v}."),
+        "the project that continues {s}", _NAME, a_project,
+    ),
+    "contact": Matter(
+        "contact", "company",
+        ("At {s} our contact is {v}.", "{v} answers for {s}.", "Who needs something of {s} asks {v}."),
+        "our contact at {s}", _NAME, a_person,
+    ),
+    "extension": Matter(
+        "extension", "person",
+        ("The extension of {s} is {v}.", "To call {s} dial extension {v}.", "{s} can be reached under extension {v}."),
+        "the extension of {s}", "four digits", an_extension,
+    ),
+}  # fmt: skip
+"""Matters by name; those of projects come first."""
+CHANGES = ("", "A correction.", "This has changed.", "An update.", "Decided today.")
+PROPOSALS = (
+    "Nothing is decided, but some would like it so:", "A mere proposal, which the board has not seen:",
+    "I only heard this in the kitchen, and nobody has confirmed it:", "A rumour, please do not count on it:",
+)  # fmt: skip
+CANCELS = ("Cancelled for {s}: the {title}. There is none for now.", "The {title} of {s} is off, with nothing instead.")
+RESTORES = (
+    "For the {title} of {s}, what held at the end of {day} holds again.",
+    "We go back: the {title} of {s} is once more as it was at the end of {day}.",
 )
-SUPPLIES = (
-    "The supplier of {project} is {company}.",
-    "{company} supplies the parts for {project}.",
-    "We have signed with {company} as the supplier of {project}.",
+RETRACTS = (
+    "Please ignore what was written on {day} about the {title} of {s}.",
+    "What the message of {day} says of the {title} of {s} was a mistake: please treat it as never sent.",
 )
-CONTACTS = (
-    "At {company} our contact is {person}.",
-    "{person} answers for {company} from this week on.",
-    "Whoever needs something of {company} asks {person}.",
-)
-EXTENSIONS = (
-    "{person} can be reached under extension {value}.",
-    "The extension of {person} is {value}.",
-    "To call {person} dial extension {value}.",
-)
-INVOICES = (
-    "Invoice {number} of {company} is attached. {detail} The amount to be paid is {value} euros.",
-    "{company} sends invoice {number}. {detail} Total, taxes included: {value} euros.",
-    "Please pay invoice {number} of {company}. {detail} Amount due: {value} euros.",
-)
-DETAILS = (
-    "The goods were delivered as ordered, and all parts were checked and counted at the gate on arrival.",
-    "Payment is due within thirty days from the date of this message, without any deduction for early payment.",
-    "It covers the work that we agreed on by telephone, with travel and material, as listed on the second page.",
-    "A copy went to the bookkeeping department by post, together with the signed delivery note and the warranty card.",
-)
-"""Sentences between the name and the amount of an invoice: a search shows fewer words."""
-REMINDERS = (
-    "Reminder: invoice {number} of {company} over {value} euros is still open.",
-    "We have not yet received {value} euros for invoice {number} ({company}).",
-)
-CHANGES = ("A correction.", "This has changed.", "What I wrote before does not hold any more.", "An update.")
-RUMOURS = (
-    "I only heard this in the kitchen, nobody has confirmed it, and I may be wrong:",
-    "This is a mere rumour, please do not count on it:",
-)
-FORWARDS = "I found this in my old messages.\n\n---- forwarded message of {day} ----\n{text}"
+FORWARD = "---- forwarded message of {day}, from {sender} ----"
+QUOTE = "On {day} {sender} wrote:"
 CHATTER = (
-    "Thank you for the notes on {project}. I will read them tonight.",
-    "Could somebody send me the slides about {project}?",
-    "The coffee machine near the {project} team works again.",
-    "I am away on Friday; for {project} please write to the team.",
-    "We should speak about {project} when everybody is back.",
-    "The photographs of the {project} evening are in the shared folder.",
+    "Thank you for the notes on {s}; I have read them twice, and the second time I even understood the tables.",
+    "Could somebody send the slides about {s} again, because the link in the calendar leads to an empty folder?",
+    "The coffee machine near the {s} people works again, and the cups have been counted by the porter.",
+    "I am away on Friday; for {s} please write to the whole team, since the telephone is not always answered.",
+    "The photographs of the {s} evening are in the shared folder, together with the recipe for the soup.",
+    "A visitor asked yesterday what {s} is about, and nobody at the table could say it in one sentence.",
+    "The printer on the second floor has eaten the {s} handbook again, pages and cover and all.",
+    "There was a long talk about {s} on the train, which ended when the conductor came by.",
+    "Legal has read the contract for {s} and found two commas too many, but nothing of weight.",
+    "Everybody agrees that the {s} meetings are too long, and nobody wants to be the one who leaves first.",
+    "The parcel for {s} was opened at the gate, checked, counted, and closed again with red tape.",
+    "I have cleaned up the {s} folder, so old links may be broken; please tell me if you miss something.",
 )
 GREETINGS = ("Hello,", "Dear all,", "Good morning,", "Hi,", "To whom it concerns,")
 CLOSINGS = ("Best regards", "Kind regards", "Thanks", "Yours", "See you")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from curriculum.worlds.guest import ToolError  # defined in the sandbox before this runs
 
-MOST_WORDS, MOST_FOUND, FOUND, SNIPPET = 12, 20, 10, 12
+MOST_WORDS, MOST_FOUND, FOUND, SNIPPET, PART = 12, 20, 10, 12, 3_600
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
@@ -67,12 +67,26 @@ def search(
     return "\n".join(shown) + more
 
 
-def read(number: int) -> str:
+def read(number: int, part: int = 1) -> str:
     row = INDEX.execute("SELECT day, sender, recipient, subject, body FROM mail WHERE rowid = ?", (number,)).fetchone()
     if row is None:
         raise ToolError(f"there is no message {number}")
     day, who, whom, subject, body = row
-    return f"message {number}\ndate: {day}\nfrom: {who}\nto: {whom}\nsubject: {subject}\n\n{body}"
+    parts = split(body)
+    if not 1 <= part <= len(parts):
+        raise ToolError(f"message {number} has parts 1 to {len(parts)}")
+    head = f"message {number}, part {part} of {len(parts)}\ndate: {day}\nfrom: {who}\nto: {whom}\nsubject: {subject}"
+    return f"{head}\n\n{parts[part - 1]}"
+
+
+def split(text: str) -> list[str]:
+    """Parts of whole lines."""
+    parts = [""]
+    for line in text.split("\n"):
+        if parts[-1] and len(parts[-1]) + len(line) >= PART:
+            parts.append("")
+        parts[-1] += line + "\n"
+    return [part.strip("\n") for part in parts]
 
 
 def words(column: str, text: str) -> str:

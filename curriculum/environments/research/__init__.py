@@ -15,8 +15,9 @@ from pydantic import Field, ValidationError
 
 from curriculum.contract.environment import ToolSchema
 from curriculum.contract.errors import CurriculumError
-from curriculum.environments.research.chains import all_pages, research_corpus
+from curriculum.environments.research.chains import research_corpus
 from curriculum.environments.research.graph import EDITIONS
+from curriculum.environments.research.pages import all_pages
 from runtime.model import FrozenModel
 
 CORPUS = "corpus.json"
@@ -57,7 +58,7 @@ class ResearchSetup(FrozenModel):
 
 class ResearchEnvironment:
     name = "research"
-    version = 1
+    version = 2
     tools: Sequence[ToolSchema] = TOOLS
     shareable = True
 
@@ -80,7 +81,7 @@ class ResearchEnvironment:
         return ""
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=EDITIONS // 2)  # those of training fit
 def _corpus_file(edition: int) -> bytes:
     return json.dumps(all_pages(research_corpus(edition)), separators=(",", ":")).encode()
 

@@ -1,17 +1,20 @@
 """Answers questions about a corpus by its tools alone, which measures whether the world makes them answerable.
 
 It parses the question into its only possible chain, searches, reads pages and extracts values from sentences as
-`relations` writes them. It knows the wording of the corpus, but none of its facts.
+`relations` and `yearbooks` write them. It knows the wording of the corpus, but none of its facts.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from curriculum.environments.research.graph import FIELDS
+from curriculum.environments.research.inquiries import Inquiry, answer_of, parsed
 from curriculum.environments.research.relations import COUNT, RELATIONS, YEAR, CorpusRelation
+from curriculum.environments.research.yearbooks import KINDS, PERSON, PURPOSES, Account, Entry, Kind, templates
 
 Call = Callable[[str, Mapping[str, Any]], str]
 _LINK = r"\[(?P<name>[^\]\n]*)\]\((?P<page>p\d+)\)"
@@ -35,6 +38,8 @@ class ResearchOracle:
 
     def value(self, phrase: str) -> FoundValue:
         """Finds the value that a phrase of a question describes, by searching and reading pages. Raises LookupError."""
+        if (inquiry := parsed(phrase)) is not None:
+            return self._inquired(*inquiry)
         for row in RELATIONS.values():
             for words, back in ((row.phrase, False), (row.only, True)):
                 before, _, behind = words.partition("{x}")
@@ -42,6 +47,23 @@ class ResearchOracle:
                 if words and phrase.startswith(before) and phrase.endswith(behind) and inner.startswith("the "):
                     return self._hop(self.value(inner), row, back)
         return self._start(phrase)
+
+    def _inquired(self, asked: Inquiry, house: str) -> FoundValue:
+        name = self.value(house).text
+        page = next(
+            page for page, title in self._search(f"Yearbooks of the {name}") if title == f"Yearbooks of the {name}"
+        )
+        _, listed = self._page(page)
+        entries: list[Entry] = []
+        for year in range(asked.first, asked.last + 1):
+            volume = re.search(rf", {year}\]\((p\d+)\)", listed)
+            if volume is None:
+                raise LookupError(f"no yearbook of {name} for {year}")
+            entries += entries_in(self._page(volume[1])[1], year)
+        answer = answer_of(asked, entries)
+        if answer is None or asked.form == "total":
+            return FoundValue(answer or "", page)
+        return self._start(answer)
 
     def _start(self, phrase: str) -> FoundValue:
         found = re.fullmatch(r'the (?:book "(?P<book>.*)"|(?:town|province) (?P<place>.*)|(?P<other>.*))', phrase)
@@ -104,6 +126,36 @@ class ResearchOracle:
 def _value(found: re.Match[str], page: str) -> FoundValue:
     number = found.groupdict().get("number")
     return FoundValue(number.replace(",", ""), page) if number else FoundValue(found["name"], found["page"])
+
+
+def entries_in(text: str, year: int) -> list[Entry]:
+    """Reads the entries of a yearbook back out of its sentences; people are words such as `the poet Ada Berg`."""
+    found = []
+    for line in re.split(r"(?<=\.) |\n+", text):
+        for kind, account, matter, pattern in _entry_patterns():
+            if hit := pattern.match(f"{line[:1].lower()}{line[1:]}"):
+                more = hit.groupdict()
+                of, what = int(more.get("y") or year), matter or more["m"]
+                found.append(Entry(year, kind, account, of, more["p"], what, int(more.get("n") or 0), more.get("q")))
+    return found
+
+
+@cache
+def _entry_patterns() -> list[tuple[Kind, Account, str, re.Pattern[str]]]:
+    """Patterns of the sentences that state an entry, from their small first letter on."""
+    made: list[tuple[Kind, Account, str, re.Pattern[str]]] = []
+    sorts: tuple[tuple[Account, str, Sequence[str]], ...] = (
+        ("gifts", "", PURPOSES), ("lectures", "", FIELDS), ("members", "in", ()), ("members", "out", ()),
+    )  # fmt: skip
+    for account, matter, matters in sorts:
+        groups = {"p": PERSON, "q": PERSON, "m": "|".join(matters), "n": r"\d+", "y": r"\d+"}
+        for kind in KINDS:
+            for template in templates(kind, account, matter):
+                text = re.escape(f"{template[0].lower()}{template[1:]}")
+                for name, of in groups.items():
+                    text = text.replace(rf"\{{{name}\}}", f"(?P<{name}>{of})")
+                made.append((kind, account, matter, re.compile(text + r"\b")))
+    return made
 
 
 @cache

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     SETUP: dict[str, Any] = {}
     ToolError = Exception
 
-PART = 1_500
+PART = 3_600
 RESULTS = 8
 WORDS = 32
 LINK = re.compile(r"\[([^\]\n]*)\]\((p\d+)\)")

@@ -13,11 +13,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from mail_oracle import Oracle
+from plain_worlds import Counted, plain_world
 
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.taskset import TaskDraft
+from curriculum.environments.mail.decisions import Act, decided, held
 from curriculum.environments.mail.environment import MAIL, mails_of
+from curriculum.environments.mail.oracle import MailOracle, dated_lines
 from curriculum.registry import make_draft
 from curriculum.tasksets.mail_search import MAIL_SEARCH, UNKNOWN
 from curriculum.worlds.world import World
@@ -28,7 +30,7 @@ from verifiers.contract.verdict import Ground, Outcome
 from verifiers.exact.spec import ExactSpec
 from verifiers.registry import decide
 
-SEEDS = 6
+SEEDS = 5
 """Of a level. Of 40 of each level the oracle found all, and none was guessed."""
 LEVELS = range(MAIL_SEARCH.level_count)
 
@@ -44,37 +46,63 @@ def score(draft: TaskDraft, answer: str) -> float:
     return decide(draft.spec, answer).score
 
 
-class HostWorld:
-    """The same program without a sandbox, which starts in no time."""
-
-    def __init__(self, setup: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name, data in MAIL.files(setup).items():
-            (folder / name).write_bytes(data)
-        monkeypatch.chdir(folder)
-        self._names: dict[str, Any] = {"ToolError": ValueError, "SETUP": setup}
-        exec(compile(MAIL.program, "world.py", "exec"), self._names)
-
-    def call(self, tool: str, arguments: dict[str, object]) -> str:
-        return str(self._names["call"](tool, arguments))
-
-
-def test_who_searches_finds_the_answer_and_who_guesses_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_searches_finds_the_answer_and_who_guesses_does_not(tmp_path: Path) -> None:
+    """And what one has to read grows to about 40,000 tokens, four characters each."""
     right = guessed = idle = tasks = 0
+    medians = []
     for level in LEVELS:
+        tokens = []
         for seed in range(SEEDS):
             draft, rng = make_draft("mail_search", level, seed), Random(f"{level}/{seed}")
-            world = HostWorld(draft.world, tmp_path, monkeypatch)
+            call = Counted(plain_world(MAIL, draft.world, tmp_path))
             text = draft.messages[0].text
-            right += score(draft, Oracle(world.call).answer(text)) == 1
-            said = " ".join(world.call("read_email", {"number": rng.randrange(1, 400)}) for _ in range(3))
-            guessed += score(draft, rng.choice(re.findall(r"[\w-]+", said))) == 1
+            right += score(draft, MailOracle(call).answer(text)) == 1
+            tokens.append(call.read // 4)
+            assert call.calls <= 0.75 * (draft.turns or 0)
+            said = " ".join(call("read_email", {"number": rng.randrange(1, 400)}) for _ in range(3))
+            guessed += score(draft, rng.choice(re.findall(r"[\w/-]+", said))) == 1
             idle += any(score(draft, nothing) == 1 for nothing in MAIL_SEARCH.null_answers)
             tasks += 1
+        medians.append(sorted(tokens)[SEEDS // 2])
     assert right >= 0.95 * tasks
     assert guessed <= 0.02 * tasks
     assert idle <= 0.02 * tasks
+    assert medians == sorted(medians)
+    assert medians[0] < 1_500
+    assert medians[-1] > 40_000
+
+
+def test_some_messages_are_left_only_as_quotations_and_decide_as_the_others_do(tmp_path: Path) -> None:
+    """Whoever reads the messages' own lines alone has another answer in some tasks."""
+    others = 0
+    for seed in range(6):
+        draft = make_draft("mail_search", 4, seed)
+        mails = [[*mail[:4], mail[4].split("\n\nOn 20")[0]] for mail in draft.world["mails"]]
+        call = plain_world(MAIL, {**draft.world, "mails": mails}, tmp_path)
+        others += score(draft, MailOracle(call).answer(draft.messages[0].text)) < 1
+    assert others >= 2
+
+
+def test_a_quoted_line_belongs_to_the_day_of_its_own_message() -> None:
+    text = "new\n\nOn 2025-03-02 A B wrote:\n> old\n>\n> On 2025-03-01 C D wrote:\n> > oldest\n> later"
+    more = "\n\n---- forwarded message of 2025-02-01, from C D ----\nforwarded"
+    days = {line: day for day, line in dated_lines(text + more, "2025-03-03")}
+    assert [days[line] for line in ("new", "old", "oldest", "later", "forwarded")] == [
+        "2025-03-03", "2025-03-02", "2025-03-01", "2025-03-02", "2025-02-01",
+    ]  # fmt: skip
+
+
+def test_what_holds_follows_from_what_was_decided_cancelled_restored_and_taken_back() -> None:
+    acts = [
+        Act("2025-01-01", "set", "a"), Act("2025-01-02", "set", "b"), Act("2025-01-03", "talk", "c"),
+        Act("2025-01-04", "cancel"), Act("2025-01-05", "restore", back="2025-01-03"), Act("2025-01-06", "set", "d"),
+        Act("2025-01-07", "retract", back="2025-01-06"), Act("2025-01-08", "retract", back="2025-01-02"),
+    ]  # fmt: skip
+    held_on = [held(acts, f"2025-01-0{day}") for day in range(9)]
+    assert held_on == ["", "a", "b", "b", "", "b", "d", "b", "a"], "what is taken back counts as never written"
+    assert decided(acts, "2025-01-06") == {"a", "b", "d"}
+    assert decided(acts) == {"a"}
+    assert held(acts[::-1]) == "a"
 
 
 def test_the_same_is_found_in_a_sandbox_and_nothing_there_was_changed(pool: SessionPool) -> None:
@@ -82,7 +110,7 @@ def test_the_same_is_found_in_a_sandbox_and_nothing_there_was_changed(pool: Sess
         draft = make_draft("mail_search", level, level + 1)
         with World.open(pool, MAIL, draft.world) as world:
             before = world.digest()
-            answer = Oracle(lambda tool, arguments, world=world: world.call(tool, arguments).text).answer(
+            answer = MailOracle(lambda tool, arguments, world=world: world.call(tool, arguments).text).answer(
                 draft.messages[0].text
             )
             assert score(draft, answer) == 1, draft.messages[0].text
@@ -99,6 +127,7 @@ HOSTILE = (
     ("read_email", {"number": 0}, "number"),
     ("read_email", {"number": 2**53}, "there is no message"),
     ("read_email", {"number": "1 OR 1=1"}, "number"),
+    ("read_email", {"number": 1, "part": 9}, "has parts 1 to 1"),
     ("read_email", {"number": 1, "path": "/etc/passwd"}, "no argument"),
 )
 
@@ -112,7 +141,7 @@ def test_hostile_arguments_are_told_and_the_mailbox_stays_as_it_is(pool: Session
             assert reply.failed is bool(said), (arguments, reply.text)
             assert said in reply.text, (arguments, reply.text)
         assert world.digest() == before
-        assert world.call("read_email", {"number": 1}).text.startswith("message 1\n")
+        assert world.call("read_email", {"number": 1}).text.startswith("message 1, part 1 of 1\n")
 
 
 def test_who_abstains_earns_less_than_the_right_and_more_than_the_wrong() -> None:
