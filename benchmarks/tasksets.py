@@ -58,6 +58,7 @@ TRIED = frozenset(
         "program_tracing",
         *(f"contest_{of}" for of in ("arrays", "choices", "words", "trees", "graphs", "numbers")),
         "regular_expressions",
+        *("terminal_repairs", "data_reports"),
     )
 )
 """Made by trying: chains of steps until all of them fit, all orders or fillings until one answer is left, a search with
