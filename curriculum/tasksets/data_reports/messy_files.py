@@ -46,7 +46,7 @@ and in several. The letters of its number name the depot that delivered.
 """
 
 
-class Record(NamedTuple):
+class RawRecord(NamedTuple):
     """One raw record, before it is written in a file's format."""
 
     number: str
@@ -62,7 +62,7 @@ def files_of(firm: Firm, level: int, rng: Random) -> dict[str, str]:
     """Writes a firm's data to 5 to 12 files, by name."""
     void: list[str] = []
     records = _records(firm, MESS[level], void, rng)
-    by_file: dict[Depot, list[Record]] = {depot: [] for depot in firm.depots}
+    by_file: dict[Depot, list[RawRecord]] = {depot: [] for depot in firm.depots}
     homes = {depot.code: depot for depot in firm.depots}
     for record, strays in records:
         by_file[rng.choice(firm.depots) if strays else homes[record.number[:2]]].append(record)
@@ -75,7 +75,7 @@ def files_of(firm: Firm, level: int, rng: Random) -> dict[str, str]:
     return found
 
 
-def _records(firm: Firm, share: float, void: list[str], rng: Random) -> list[tuple[Record, bool]]:
+def _records(firm: Firm, share: float, void: list[str], rng: Random) -> list[tuple[RawRecord, bool]]:
     """Returns all records, and whether each may be in another depot's file. Adds numbers of void ones to `void`."""
     old: dict[str, list[str]] = {}
     for alias, code in firm.aliases.items():
@@ -83,13 +83,13 @@ def _records(firm: Firm, share: float, void: list[str], rng: Random) -> list[tup
         while chain in firm.aliases:
             chain = firm.aliases[chain]
         old.setdefault(chain, []).append(alias)
-    found: list[tuple[Record, bool]] = []
+    found: list[tuple[RawRecord, bool]] = []
     for one in firm.deliveries:
         day, grams = one.when.date(), one.grams
         grams += sum(scale.grams for scale in firm.scales if scale.depot == one.number[:2]
                      and scale.first <= day <= scale.last)  # fmt: skip
         article = rng.choice(old[one.article]) if one.article in old and rng.random() < 3 * share else one.article
-        record = Record(
+        record = RawRecord(
             one.number, one.revision, one.when, article, _spelt(one.customer, rng),
             None if one.gap == "pieces" else one.pieces, None if one.gap == "weight" else grams,
         )  # fmt: skip
@@ -113,7 +113,7 @@ def _records(firm: Firm, share: float, void: list[str], rng: Random) -> list[tup
     return found
 
 
-def _other(record: Record, rng: Random) -> Record:
+def _other(record: RawRecord, rng: Random) -> RawRecord:
     """Returns a record with other amounts, a while before."""
     return record._replace(
         when=record.when - timedelta(minutes=rng.randint(1, 4_000)), pieces=rng.randint(1, 40),
@@ -150,7 +150,7 @@ def _weight(depot: Depot, grams: int, rng: Random) -> str:
     return text if unit == depot.unit else f"{text} {unit}"
 
 
-def _csv(depot: Depot, rows: Sequence[Record], rng: Random) -> str:
+def _csv(depot: Depot, rows: Sequence[RawRecord], rng: Random) -> str:
     lines = [ROW]
     for row in rows:
         pieces = rng.choice(("", "-")) if row.pieces is None else row.pieces
@@ -160,7 +160,7 @@ def _csv(depot: Depot, rows: Sequence[Record], rng: Random) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _json(depot: Depot, rows: Sequence[Record], rng: Random) -> str:
+def _json(depot: Depot, rows: Sequence[RawRecord], rng: Random) -> str:
     lines = []
     for row in rows:
         time: str | int = _time(depot, row.when, rng)
@@ -176,7 +176,7 @@ def _json(depot: Depot, rows: Sequence[Record], rng: Random) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _log(depot: Depot, rows: Sequence[Record], rng: Random) -> str:
+def _log(depot: Depot, rows: Sequence[RawRecord], rng: Random) -> str:
     lines = []
     for row in rows:
         line = (
