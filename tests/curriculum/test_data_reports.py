@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
+from pathlib import Path
 from random import Random
 
+import data_cleaner
 import pytest
+from data_cleaner import cleaned
 
 from curriculum.registry import make_draft
 from curriculum.tasksets.data_reports import firms, messy_files
 from curriculum.tasksets.data_reports.reports import DATA_REPORTS, report_of
-from tests.curriculum.data_cleaner import cleaned
+from runtime.sandbox import Limits
+from runtime.sessions import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.contract.verdict import Outcome
 from verifiers.registry import decide
 
@@ -80,3 +86,21 @@ def test_a_report_follows_from_the_clean_data_whatever_mess_is_made() -> None:
     for seed in range(5):
         found = cleaned(messy_files.files_of(made, 3, Random(seed)), str(made.first), str(made.last))
         assert {name: found[name] for name in report} == report
+
+
+def test_a_program_in_the_tasks_own_sandbox_finds_the_report_of_the_highest_level(
+    tmp_path: Path, guest_roots: Path
+) -> None:
+    draft = make_draft("data_reports", 4, 2)
+    [days] = re.findall(r"from (\S+) to (\S+) \(both", draft.messages[-1].text)
+    names = tuple(draft.files)
+    read = f"files = {{name: open(name).read() for name in {names!r}}}"
+    code = inspect.getsource(data_cleaner).partition("import annotations")[2]
+    program = f"{code}\n{read}\nprint(json.dumps(cleaned(files, *{days!r})))"
+    own = BrokerSettings(state_dir=tmp_path / "state", root_dir=guest_roots, ready=1)
+    with (
+        Sessions(RuntimeSettings(own=own, sandboxes=1, limits=Limits(call_seconds=40.0))) as pool,
+        pool.open(files={name: text.encode() for name, text in draft.files.items()}) as session,
+    ):
+        ran = session.run(program)
+    assert json.loads(ran.output) == json.loads(draft.answer), ran
