@@ -41,7 +41,11 @@ PLACES: dict[str, dict[str, str]] = {
         "constructions": "curriculum.tasksets.constructions.problems:CONSTRUCTIONS",
         "constructions_by_hand": "curriculum.tasksets.constructions.problems:CONSTRUCTIONS_BY_HAND",
     },
-    "data": {"tables": "curriculum.tasksets.tables:TABLES", "documents": "curriculum.tasksets.documents:DOCUMENTS"},
+    "data": {
+        "tables": "curriculum.tasksets.tables:TABLES",
+        "documents": "curriculum.tasksets.documents:DOCUMENTS",
+        "data_reports": "curriculum.tasksets.data_reports.reports:DATA_REPORTS",
+    },
     "programs": {
         "programs": "curriculum.tasksets.programs.list_functions:PROGRAMS",
         "program_repair": "curriculum.tasksets.programs.repair:REPAIRS",

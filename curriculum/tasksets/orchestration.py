@@ -10,7 +10,7 @@ from __future__ import annotations
 from random import Random
 
 from curriculum.contract.topics import Item, TopicTaskset
-from curriculum.environments.orchestration.plans import drawn, executed
+from curriculum.environments.orchestration.plans import CHAINS, LONGEST, drawn, executed, is_straight
 from curriculum.environments.orchestration.services import SERVICES
 from curriculum.tasksets.statements import digest
 from verifiers.answers.spec import AnswerSpec
@@ -24,12 +24,28 @@ _NEAREST = (
     "whichever warehouse is in the city from which fewer kilometres of open road lead to the city of the meeting (the "
     "name that is first in the alphabet, if they are equal), but no more units than this warehouse has today"
 )
+_CHAIN = (
+    "Somebody meets {{a}} at {{a}}'s next meeting; that person has a next meeting, too, with another person, and so "
+    "on. Follow this chain for {n} meetings."
+)
 _ORDERS = (
     "What do {quantity} units of the {product} cost today in {currency}, at today's price and rate?",
     f"What does the order of {{a}} {_FILE} cost today {_PAYS}?",
     f"{_DELIVERED} What does that cost {_PAYS}?",
     f"{_THEIRS} the warehouse {{w}}, but no more units than it has today. {_COST}",
     f"{_THEIRS} {{w}} or {{v}}, {_NEAREST}. {_COST}",
+    *(
+        f"{_CHAIN.format(n=n)} Each person that is met in one of these meetings has an order {_FILE}, which is "
+        f"delivered from {{w}} or {{v}}, {_NEAREST}. Compute what each order costs in the currency that its person "
+        "pays in, at today's price and rate, and round it down. Convert each of these amounts to {currency} at today's "
+        "rate, and round it down. What do all orders cost together?"
+        for n in CHAINS["orders"]
+    ),
+)
+_ALONG = (
+    "Add the rain (in mm) that is forecast for each of these meetings, in its city and for its day; the busy minutes "
+    "of each person of the chain but the last, on the day of that person's next meeting; and the kilometres of open "
+    "road from the city of each of these meetings to that of the next one."
 )
 _NEXT = "the city of the next meeting of {a}"
 _BOTH_WAYS = (
@@ -43,6 +59,7 @@ _TRIPS = (
     "How much rain (in mm) is forecast in all for the next meetings of {a} and {b}, each in its city and for its day?",
     _BOTH_WAYS,
     f"A tour leads from {_NEXT} to that of {{b}}, on to that of {{c}}, and back. How many kilometres of open road?",
+    *(f"{_CHAIN.format(n=n)} {_ALONG}" for n in CHAINS["trips"]),
 )
 
 
@@ -51,7 +68,7 @@ def _item(plan: str, texts: tuple[str, ...], level: int, rng: Random) -> Item:
         # The data are drawn from the seed, which no text shows: what is asked cannot be computed without the servers.
         seed, day, question = rng.getrandbits(62), rng.randint(1, 365), drawn(plan, level, rng)
         found = executed(question, seed, day)
-        if found.answer >= 10:
+        if found.answer >= 10 and is_straight(question, found.steps):
             break
     needed = list(dict.fromkeys(step.server for step in found.steps))
     others = [name for name in SERVICES if name not in needed]
@@ -62,7 +79,7 @@ def _item(plan: str, texts: tuple[str, ...], level: int, rng: Random) -> Item:
         a=people[0], b=people[1], c=people[2], w=warehouses[0], v=warehouses[1],
         **{name: question[name] for name in ("product", "quantity", "currency")},
     )  # fmt: skip
-    rounded = " Round down to whole units of the currency." if plan == "orders" else ""
+    rounded = " Round down to whole units of the currency." if plan == "orders" and level <= LONGEST else ""
     opening = rng.choice(
         (
             *("Today is day {d} at firm {s}.", "It is day {d} at firm {s}.", "Firm {s}, day {d}."),
@@ -92,7 +109,8 @@ def _lacking() -> str:
 
 TOOL_ORCHESTRATION = TopicTaskset(
     name="orchestration",
-    version=2,
+    version=3,
+    level_count=len(_ORDERS),
     makers={
         "orders_across_servers": lambda level, rng: _item("orders", _ORDERS, level, rng),
         "trips_across_servers": lambda level, rng: _item("trips", _TRIPS, level, rng),

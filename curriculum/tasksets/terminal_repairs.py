@@ -1,6 +1,8 @@
-"""Repairs and set-ups in a terminal: what is judged are declared files, by what they hold and do in a fresh sandbox.
+"""Repairs and longer jobs in a terminal, judged by declared files: their content and behaviour in a fresh sandbox.
 
-Six families (`curriculum.environments.terminal.repairs`); higher levels have more to mend.
+Three topics. Levels 0 to 2 have small repairs (`repairs`). Levels 3 to 5 have jobs whose reference takes 13 to 34
+commands: pipelines with defects that hide each other (`pipelines`), scripts to write again from their reports
+(`reconstructions`), and trees to recover from journals and to migrate (`recoveries`).
 """
 
 from __future__ import annotations
@@ -8,33 +10,44 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.contract.topics import Item, TopicTaskset
 from curriculum.environments.terminal import repairs
 from curriculum.environments.terminal.environment import TERMINAL, TERMINAL_OPENING
+from curriculum.environments.terminal.pipelines import mended_pipeline
+from curriculum.environments.terminal.reconstructions import lost_script
+from curriculum.environments.terminal.recoveries import damaged_tree
 from curriculum.environments.terminal.repairs import Repair, submission_of
 from verifiers.contract.kinds import AnswerForm
 from verifiers.files.spec import FileCondition, FilesSpec
 from verifiers.registry.spec import Spec
 
-TURNS = 20
-FAMILIES: dict[str, Callable[[int, Random], Repair]] = {
-    "shell scripts": repairs.broken_script,
-    "build steps": repairs.wrong_order,
-    "log reports": repairs.log_report,
-    "table clean-up": repairs.table_cleanup,
-    "wrong settings": repairs.wrong_settings,
-    "file modes": repairs.modes,
+TURNS = 60
+SMALL_LEVELS = (0, 2, 4)
+"""Levels of the small repairs that the first levels take."""
+JOB_LEVELS = 3
+Maker = Callable[[int, Random], Repair]
+TOPICS: dict[str, tuple[tuple[Maker, ...], Maker]] = {
+    "scripts in a terminal": ((repairs.broken_script, repairs.wrong_order), mended_pipeline),
+    "reports in a terminal": ((repairs.log_report, repairs.table_cleanup), lost_script),
+    "settings in a terminal": ((repairs.wrong_settings, repairs.modes), damaged_tree),
 }
+"""Small repairs and the longer job of each topic."""
 
 
-def _item(make: Callable[[int, Random], Repair]) -> Callable[[int, Random], Item]:
-    def item(level: int, rng: Random) -> Item:
-        return item_of(make(level, rng))
+def repair_of(topic: str, level: int, rng: Random) -> Repair:
+    """Makes the repair or job of a topic at a level."""
+    small, job = TOPICS[topic]
+    if level < len(SMALL_LEVELS):
+        return rng.choice(small)(SMALL_LEVELS[level], rng)
+    return job(level - len(SMALL_LEVELS), rng)
 
-    return item
+
+def _item(topic: str, level: int, rng: Random) -> Item:
+    return item_of(repair_of(topic, level, rng))
 
 
 def item_of(repair: Repair) -> Item:
@@ -69,8 +82,9 @@ def _another_text(draft: TaskDraft, number: int) -> Spec:
 
 TERMINAL_REPAIRS = TopicTaskset(
     name="terminal_repairs",
-    version=3,
-    makers={topic: _item(make) for topic, make in FAMILIES.items()},
+    version=4,
+    makers={topic: partial(_item, topic) for topic in TOPICS},
+    level_count=len(SMALL_LEVELS) + JOB_LEVELS,
     null_answers=("{}", "done", '{"report.txt": {"text": "", "mode": "644"}}'),
     form=AnswerForm.WORLD,
     tools=tuple(tool.name for tool in TERMINAL.tools),

@@ -77,13 +77,62 @@ def drawn(plan: str, level: int, rng: Random) -> dict[str, Any]:
     }  # fmt: skip
 
 
+CHAINS = {"orders": (2, 4), "trips": (3, 6)}
+"""Meetings that the questions of the levels above `LONGEST` follow, by plan."""
+LONGEST = 4
+"""Highest level whose question follows at most two meetings of one chain."""
+
+
+def is_straight(question: Question, steps: Sequence[PlanStep]) -> bool:
+    """True if a plan asks nobody twice for the next meeting: its chain meets no person again before it ends."""
+    asked = [str(step.arguments["person"]) for step in steps if step.tool == "next_meeting"]
+    return question["level"] <= LONGEST or len(set(asked)) == len(asked)
+
+
+def _chained(question: Question, ask: Ask) -> list[tuple[str, Mapping[str, Any]]]:
+    """Follows a chain of meetings: returns each person with the next meeting, whose other person comes next."""
+    person, found = question["people"][0], []
+    for _ in range(CHAINS[question["plan"]][question["level"] - LONGEST - 1]):
+        meeting = ask("calendar", "next_meeting", {"person": person})
+        found.append((person, meeting))
+        person = meeting["with"]
+    return found
+
+
+def _orders_of_a_chain(question: Question, ask: Ask) -> int:
+    """Adds up what the orders of a chain of people cost in one currency, each delivered from the nearest warehouse."""
+    total, chain, place = 0, _chained(question, ask), ask("inventory", "warehouses", {})
+    for _, meeting in chain:
+        once = {**question, "level": LONGEST, "met": meeting, "place": place}
+        cost, currency = _cost(once, ask)
+        rate = ask("currency", "rate", {"base": currency, "quote": question["currency"]})
+        total += cost * int(rate["thousandths"]) // 1000
+    return total
+
+
+def _trips_of_a_chain(question: Question, ask: Ask) -> int:
+    """Adds up rain, busy minutes and kilometres along a chain of meetings."""
+    chain = _chained(question, ask)
+    total = 0
+    for person, meeting in chain:
+        total += int(_forecast(meeting, ask)["rain"])
+        total += int(ask("calendar", "busy_minutes", {"person": person, "days_ahead": meeting["days_ahead"]}))
+    for (_, before), (_, after) in pairwise(chain):
+        total += int(ask("routing", "distance", {"origin": before["city"], "destination": after["city"]}))
+    return total
+
+
 def _order(question: Question, ask: Ask) -> int:
-    """Computes the cost of an order in a currency by calls of the services: read, count, price and convert."""
+    return _orders_of_a_chain(question, ask) if question["level"] > LONGEST else _cost(question, ask)[0]
+
+
+def _cost(question: Question, ask: Ask) -> tuple[int, str]:
+    """Computes the cost of an order and its currency by calls of the services: read, count, price and convert."""
     level, person = question["level"], question["people"][0]
     product, quantity, currency = question["product"], question["quantity"], question["currency"]
     city = question["city"]
     if level >= 3:
-        meeting = ask("calendar", "next_meeting", {"person": person})
+        meeting = question.get("met") or ask("calendar", "next_meeting", {"person": person})
         person, city = meeting["with"], meeting["city"]
     if level >= 1:
         lines = ask("files", "read_file", {"name": f"order-{person.lower()}.txt"}).splitlines()
@@ -92,7 +141,7 @@ def _order(question: Question, ask: Ask) -> int:
     if level >= 2:
         warehouse = question["warehouses"][0]
         if level >= 4:
-            place = ask("inventory", "warehouses", {})
+            place = question.get("place") or ask("inventory", "warehouses", {})
             ways = [
                 (ask("routing", "distance", {"origin": place[one], "destination": city}), one)
                 for one in question["warehouses"]
@@ -101,12 +150,14 @@ def _order(question: Question, ask: Ask) -> int:
         quantity = min(quantity, ask("inventory", "stock", {"product": product, "warehouse": warehouse}))
     price = ask("inventory", "price", {"product": product})
     rate = ask("currency", "rate", {"base": price["currency"], "quote": currency})
-    return int(quantity) * int(price["amount"]) * int(rate["thousandths"]) // 1000
+    return int(quantity) * int(price["amount"]) * int(rate["thousandths"]) // 1000, currency
 
 
 def _trip(question: Question, ask: Ask) -> int:
     """Computes a number from people's meetings by calls of the services: rain, distances and minutes."""
     level, people = question["level"], question["people"]
+    if level > LONGEST:
+        return _trips_of_a_chain(question, ask)
     first = ask("calendar", "next_meeting", {"person": people[0]})
     if level == 0:
         return int(_forecast(first, ask)["rain"])

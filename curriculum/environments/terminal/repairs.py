@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
 from verifiers.files.spec import CommandCondition, FileCondition, FilesSpec, PlacedFile
@@ -17,7 +17,8 @@ class Repair:
     solved: Sequence[PlacedFile]
     """Declared files after a solution."""
     spec: FilesSpec
-    key: str = field(default="")
+    steps: Sequence[str] = ()
+    """Commands of a solution that starts from the initial files; only jobs of many steps have them."""
 
 
 def placed(path: str, text: str, mode: str = "644") -> PlacedFile:
