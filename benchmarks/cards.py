@@ -1,10 +1,13 @@
 """Cards of tasksets: how difficult each topic is at each level, without a model; `tasksets.py --cards` writes them.
 
-A draft's answer is guessed by the commonest one of the first half of the seeds, which is tried on the other half; where
-several answers of a question pass, by what its check decides, if it decides here. One-liners (`one_lines.py`) and scripts
-without insight (`hard_mathematics.py`, `brute_force.py`) work on a few drafts of each topic and level, for at most the
-processor time of one call of the tool, and the taskset's own check judges what they find. A topic for which nobody wrote
-one is not measured, and neither is one without a tool.
+A guess is the commonest answer of the first half of the seeds, tried on the other half; where several answers of a
+question pass, by what its check decides, if it decides here. One-liners (`one_lines.py`, and the calculator lines of
+demonstrations) and scripts without insight (`hard_mathematics.py`, `brute_force.py`) work on a few drafts of each topic
+and level, for at most the processor time of one call of the tool, and the taskset's own check judges what they find. A
+topic for which nobody wrote one is not measured, and neither is one without a tool.
+
+Steps are tool calls, server calls, actions of a game, composed steps or statements of a program, of the reference, and
+one where one line solves all that were tried.
 """
 
 from __future__ import annotations
@@ -26,7 +29,6 @@ from benchmarks.brute_force import BY_TRYING
 from benchmarks.composed_answers import TooLong
 from benchmarks.composed_answers import answer_of as composed_answer
 from benchmarks.hard_mathematics import ONE_LINE, SCRIPTS
-import benchmarks.one_lines_of_school  # noqa: F401 - registers its writers
 from benchmarks.one_lines import NAMES, WRITERS
 from curriculum.contract.taskset import TaskDraft
 from curriculum.environments.orchestration.plans import executed
@@ -35,6 +37,8 @@ from curriculum.registry import TASKSETS, make_draft
 from curriculum.taskset_summary import CardPlace
 from verifiers.registry import decide, is_decided
 
+BY_TEXT = ("answer", "exact")
+"""Kinds of checks that one answer of a question passes, in the form in which references are written."""
 SECONDS = 2.0
 """Of processor time: a call of the tool."""
 Solver = Callable[[str], object]
@@ -57,18 +61,21 @@ def card_of(name: str, seeds: int, tried: int) -> list[CardPlace]:
     return [
         _place(name, topic, level, drafts, tried)
         for level in range(taskset.level_count)
-        for topic, drafts in _by_topic(name, level, seeds).items()
+        for topic, drafts in _by_topic(name, level, seeds, tried).items()
     ]
 
 
-def _by_topic(name: str, level: int, seeds: int) -> dict[str, list[TaskDraft]]:
+def _by_topic(name: str, level: int, seeds: int, tried: int) -> dict[str, list[TaskDraft]]:
+    """`seeds` drafts of each topic, or `tried` where a guess is not measured; fewer of a topic that is rarely drawn."""
     found: dict[str, list[TaskDraft]] = {topic: [] for topic in TASKSETS[name].topics}
+    count = seeds
     for seed in range(2 * seeds * len(found)):
         draft = make_draft(name, level, seed)
         found[draft.topic].append(draft)
-        if min(map(len, found.values())) >= seeds:
+        count = seeds if draft.spec.kind in BY_TEXT else 2 * tried
+        if min(map(len, found.values())) >= count:
             break
-    return found
+    return {topic: drafts[:count] for topic, drafts in found.items() if drafts}
 
 
 def _place(name: str, topic: str, level: int, drafts: Sequence[TaskDraft], tried: int) -> CardPlace:
@@ -80,14 +87,14 @@ def _place(name: str, topic: str, level: int, drafts: Sequence[TaskDraft], tried
     literal = topic.startswith("composed_")
     scripts: Sequence[Solver] = [lambda text: composed_answer(text, literal=True)] if literal else _scripts(topic)
     forced = [_solved(draft, scripts) for draft in drafts[:tried]] if tools and scripts else []
-    lengths = tuple(lines) or lengths
+    one_line = _mean([length is not None for length in written]) if tools and known else None
     return CardPlace(
         topic=topic,
         level=level,
-        steps=_mean(steps),
-        characters=_mean(lengths),
+        steps=1.0 if one_line == 1 else _mean(steps),
+        characters=_mean(lines or lengths),
         guess=_guessed(drafts),
-        one_line=_mean([length is not None for length in written]) if tools and known else None,
+        one_line=one_line,
         brute_force=_mean(forced) if forced else None,
     )
 
@@ -130,7 +137,7 @@ def _guessed(drafts: Sequence[TaskDraft]) -> float | None:
     half = len(drafts) // 2
     guess = Counter(draft.answer for draft in drafts[:half]).most_common(1)[0][0]
     others = drafts[half:]
-    if all(draft.spec.kind in ("answer", "exact") for draft in others):
+    if all(draft.spec.kind in BY_TEXT for draft in others):
         return _mean([draft.answer == guess for draft in others])
     if all(is_decided(draft.spec) for draft in others):
         return _mean([decide(draft.spec, guess).passed for draft in others])
@@ -148,7 +155,7 @@ def _by_a_line(draft: TaskDraft) -> int | None:
     for write in WRITERS.get(draft.topic, ()):
         with suppress(*UNSOLVED):
             line = write(text)
-            if _passes(draft, lambda line=line: eval(line, dict(NAMES))):  # type: ignore[misc]  # noqa: S307
+            if _passes(draft, lambda line=line: eval(line, dict(NAMES))):  # type: ignore[misc]
                 lengths.append(len(line))
     lengths += [0 for solve in ONE_LINE.get(draft.topic, ()) if _passes(draft, lambda solve=solve: solve(text))]  # type: ignore[misc]
     return min(lengths, default=None)
@@ -157,7 +164,7 @@ def _by_a_line(draft: TaskDraft) -> int | None:
 def _printed(line: str) -> str:
     out = StringIO()
     with redirect_stdout(out):
-        exec(line, {})  # noqa: S102
+        exec(line, {})
     return out.getvalue().strip()
 
 

@@ -15,10 +15,10 @@ of the slowest level (bar: 10 for those of `TRIED`). `--short` takes 10 seeds.
 the others are left out, and these without it. With `--journal` each verdict is put down, and a run that was stopped
 goes on where it was when the same command is given again. `--record` writes what each taskset that holds makes into
 `curriculum/certification/certified.json`: it then ships as certified; and what `assay curriculum ls` says of each into
-`curriculum/taskset_summaries.json`. `--summaries` writes that one alone, in seconds; it keeps the cards of tasksets with
-the same version, and drops the others. `--cards` measures the cards (`cards.py`), with so many drafts of each topic and
-level to guess and to try scripts on, and writes them there. Bars: in `hard_mathematics` a guess is right for 2 % of a
-topic, and scripts solve 10 % of the top level.
+`curriculum/taskset_summaries.json`. `--summaries` writes that one alone, in seconds; it keeps the cards of tasksets
+with the same version, and drops the others. `--cards` measures the cards (`cards.py`), with so many drafts of each
+topic and level to guess and to try scripts on, and writes them there. Bars: in `hard_mathematics` a guess is right for
+2 % of a topic, and scripts solve 10 % of the top level.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -48,7 +48,7 @@ from curriculum.environments import ENVIRONMENTS
 from curriculum.names import PLACES
 from curriculum.registry import BUILT_IN, TASKSETS, make_draft
 from curriculum.summary import summary_of
-from curriculum.taskset_summary import FIGURES, CardPlace, as_shipped, shipped_card
+from curriculum.taskset_summary import FIGURES, CardPlace, TasksetSummary, as_shipped, shipped_card, shipped_summaries
 from verifiers.contract.verdict import Verdict
 from verifiers.registry import decide, is_decided
 from verifiers.registry.spec import Spec
@@ -152,10 +152,13 @@ def record(rows: Sequence[dict[str, Any]]) -> None:
     FILE.write_text(json.dumps({name: known[name] for name in sorted(known)}, indent=1) + "\n")
 
 
-def write_summaries(cards: Mapping[str, Sequence[CardPlace]] | None = None) -> None:
+def write_summaries(
+    summaries: Iterable[TasksetSummary] | None = None, cards: Mapping[str, Sequence[CardPlace]] | None = None
+) -> None:
     """With these cards, and the known ones of the others."""
-    known = {name: shipped_card(name, TASKSETS[name].version) for name in TASKSETS}
-    SUMMARIES.write_text(as_shipped((summary_of(BUILT_IN, name) for name in TASKSETS), {**known, **(cards or {})}))
+    made = list(summaries or (summary_of(BUILT_IN, name) for name in TASKSETS))
+    known = {one.name: shipped_card(one.name, one.version) for one in made}
+    SUMMARIES.write_text(as_shipped(made, {**known, **(cards or {})}))
 
 
 def write_cards(names: Sequence[str], seeds: int, tried: int) -> list[str]:
@@ -164,11 +167,8 @@ def write_cards(names: Sequence[str], seeds: int, tried: int) -> list[str]:
 
     missed = []
     for name in names:
-        if why := TASKSETS[name].missing():
-            said(name, f"left out: {why}")
-            continue
         before, card = processor_seconds(), card_of(name, seeds, tried)
-        write_summaries({name: card})
+        write_summaries(shipped_summaries().values(), {name: card})
         said(name, f"{processor_seconds() - before:.0f} s")
         for level in range(TASKSETS[name].level_count):
             print(name, level, *(f"{one} {share(card, level, one)}" for one in FIGURES), flush=True)

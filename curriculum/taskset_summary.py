@@ -53,7 +53,7 @@ class CardPlace(FrozenModel):
     topic: str
     level: int
     steps: float | None = None
-    """Steps of the reference: tool calls, actions, composed steps, or statements of a program."""
+    """Steps of the shortest known solution: tool calls, actions, composed steps, or statements of a program."""
     characters: float | None = None
     """Length of the shortest known solution, in characters."""
     guess: float | None = None
@@ -119,14 +119,15 @@ def as_shipped(summaries: Iterable[TasksetSummary], cards: Mapping[str, Sequence
         shipped = one.model_dump(mode="json", exclude=set(DERIVED))
         fields = {name: json.dumps(value, ensure_ascii=False) for name, value in shipped.items()}
         if card := cards.get(one.name):
-            fields[CARD] = _object({topic: json.dumps(_figures(card, topic)) for topic in one.topics}, 3)
+            fields[CARD] = _object({topic: json.dumps(_figures(card, topic, one.levels)) for topic in one.topics}, 3)
         rows[one.name] = _object(fields, 2)
     return f"{_object(rows, 1)}\n"
 
 
-def _figures(card: Sequence[CardPlace], topic: str) -> dict[str, list[float | None]]:
+def _figures(card: Sequence[CardPlace], topic: str, levels: int) -> dict[str, list[float | None]]:
     """Returns a topic's figures, by level, without those that are not measured at any."""
-    by_level = {one: [getattr(place, one) for place in card if place.topic == topic] for one in FIGURES}
+    places = {place.level: place for place in card if place.topic == topic}
+    by_level = {one: [getattr(places.get(level), one, None) for level in range(levels)] for one in FIGURES}
     return {one: values for one, values in by_level.items() if any(value is not None for value in values)}
 
 

@@ -41,7 +41,7 @@ def test_what_was_lost_is_counted_apart_and_never_as_wrong() -> None:
     assert (every.questions, every.right, every.wrong, every.lost, found.complete) == (3, 4, 1, 3, False)
     assert every.pass_at["1"].value == pytest.approx((1 + 0.5 + 1) / 3, abs=1e-6)
     assert (every.pass_at["2"].value, every.pass_at["2"].questions) == (1.0, 2)
-    assert [(row.name, row.lost) for row in found.domains] == [("calculator", 1), ("geometry", 2)]
+    assert [(row.name, row.lost) for row in found.domains] == [("calculator", 1), ("numbers", 2)]
     assert [row.name for row in found.levels] == ["arithmetic/0", "modular_arithmetic/0"]
     assert every.calls == pytest.approx(7 / 5)
 
