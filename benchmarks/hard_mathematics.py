@@ -18,6 +18,7 @@ import argparse
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from math import factorial, log2
@@ -242,6 +243,36 @@ def _(text: str) -> int:
     for x in range(within(high // a) + 1):
         total += (high - a * x) // b + 1 - (max(0, (low - 1 - a * x) // b + 1) if low else 0)
     return total
+
+
+@script("grid_paths")
+def _(text: str) -> int:
+    """The paths to each point, row by row."""
+    _, (width, height), *blocked = [(int(x), int(y)) for x, y in re.findall(r"\((\d+), (\d+)\)", text)]
+    p, closed = whole(r"(?:divided by|division by) (\d+)", text)[0], set(blocked)
+    within(4 * (width + 1) * (height + 1))
+    row = [0] * (width + 1)
+    for y in range(height + 1):
+        for x in range(width + 1):
+            before = row[x - 1] if x else int(y == 0)
+            row[x] = 0 if (x, y) in closed else (row[x] + before) % p
+    return row[width]
+
+
+@script("words_without_a_block")
+def _(text: str) -> int:
+    """The words letter by letter, by their last letters."""
+    n, names, block, p = construction_answers.words_of(text)
+    within(names ** len(block) * n)
+    counted = Counter({"": 1})
+    for _ in range(n):
+        longer = Counter[str]()
+        for end, count in counted.items():
+            for letter in "ABCD"[:names]:
+                if not (end + letter).endswith(block):
+                    longer[(end + letter)[1 - len(block) :]] += count
+        counted = Counter({end: count % p for end, count in longer.items()})
+    return counted.total() % p
 
 
 def solved(topic: str, item: Item) -> bool:
