@@ -8,10 +8,9 @@ from pydantic import computed_field
 
 from appliance.curriculum.reverify import Reverification
 from appliance.curriculum.separation_audit import SeparationReport
-from appliance.evaluation.measured import MeasuredPlace
 from curriculum.certification.certificate import Certificate
 from curriculum.contract.task import TaskMessage
-from curriculum.taskset_summary import CardPlace, TasksetSummary
+from curriculum.taskset_summary import TasksetSummary
 from runtime.model import FrozenModel
 
 
@@ -52,14 +51,6 @@ class LearnableTaskset(TasksetSummary):
     """Share of the attempts that passed."""
     learnable: float | None
     """Mean probability, over measured topics and levels, that the pass rate lies between .2 and .8."""
-
-
-class TasksetCard(TasksetSummary):
-    """A taskset with its measured difficulty: without a model, and for each model that was measured here."""
-
-    card: tuple[CardPlace, ...]
-    """Empty if not measured."""
-    measured: tuple[MeasuredPlace, ...]
 
 
 class SeparationDocument(SeparationReport):

@@ -15,22 +15,20 @@ from appliance.cli.shell.live_line import columns_of
 from appliance.cli.shell.named import TasksetName
 from appliance.cli.shell.options import data_folder
 from appliance.cli.shell.wrapping import wrapped
-from appliance.cli.show.printing import Output, for_people, prints, show_fields, show_line, show_table
+from appliance.cli.show.printing import Output, for_people, prints, show_fields, show_line
 from appliance.text.printable import printable
 from common.counting import counted
-from curriculum.taskset_summary import FIGURES, CardPlace
 from verifiers.contract.kinds import AnswerForm
 
 if TYPE_CHECKING:
-    from appliance.cli.curriculum.documents import AnsweredTask, SampledTask, TasksetCard
+    from appliance.cli.curriculum.card import TasksetCard
+    from appliance.cli.curriculum.documents import AnsweredTask, SampledTask
     from curriculum.catalog import Catalog
     from curriculum.contract.taskset import TaskDraft
 
 
 FILE_LINES = 12
 """Lines of a file shown at first."""
-COUNTED = ("steps", "characters")
-"""Figures of a card that are no shares."""
 ANSWER_FORMS = {
     AnswerForm.BOXED: r"in \boxed{}",
     AnswerForm.BLOCK: "one fenced code block",
@@ -76,24 +74,18 @@ def show(
 
     Example: assay curriculum show tables --answers
     """
+    from appliance.cli.curriculum.card import card_of
     from appliance.cli.curriculum.catalog import catalog_of
-    from appliance.cli.curriculum.documents import TasksetCard
-    from appliance.evaluation.measured import measured_models
     from curriculum.names import OWN
     from curriculum.summary import summary_of
-    from curriculum.taskset_summary import shipped_card
 
     catalog = catalog_of()
-    summary = summary_of(catalog, name)
-    one = TasksetCard(
-        **summary.model_dump(),
-        card=shipped_card(name, summary.version),
-        measured=tuple(measured_models(data_folder(), name)),
-    )
+    one = card_of(summary_of(catalog, name), data_folder())
     return Output(one, lambda: _show_taskset(one, catalog, answers or one.domain == OWN))
 
 
 def _show_taskset(one: TasksetCard, catalog: Catalog, answers: bool) -> None:
+    from appliance.cli.curriculum.card import show_card
     from curriculum.summary import examples
     from verifiers.contract.kinds import AnswerForm
 
@@ -113,40 +105,11 @@ def _show_taskset(one: TasksetCard, catalog: Catalog, answers: bool) -> None:
             ("here", one.missing and f"cannot be checked on this machine: {one.missing}"),
         ]
     )
-    _show_card(one)
+    show_card(one)
     for level in range(one.levels):
         for draft in examples(catalog, one.name, level, 1):
             typer.echo(f"\nlevel {level}, {draft.topic}")
             show_draft(draft, answers=answers)
-
-
-def _show_card(one: TasksetCard) -> None:
-    """Prints the difficulty of each topic and level, with a column for each figure and model that has any."""
-    places = {(place.level, place.topic): place for place in one.card}
-    rates = {(each.level, each.topic, each.model): f"{each.passed}/{each.judged}" for each in one.measured}
-    figures = [name for name in FIGURES if any(getattr(place, name) is not None for place in one.card)]
-    models = list(dict.fromkeys(each.model for each in one.measured))
-
-    def cell(place: CardPlace | None, name: str) -> str:
-        value = None if place is None else getattr(place, name)
-        return "-" if value is None else f"{value:.0f}" if name in COUNTED else f"{100 * value:.0f} %"
-
-    typer.echo()
-    show_table(
-        ("level and topic", *(name.replace("_", " ") for name in figures), *models),
-        [
-            (
-                f"{level}/{topic}",
-                *(cell(places.get((level, topic)), name) for name in figures),
-                *(rates.get((level, topic, model), "-") for model in models),
-            )
-            for level, topic in sorted({*places, *((each.level, each.topic) for each in one.measured)})
-        ],
-        empty="difficulty: not measured",
-    )
-    lacking = [name.replace("_", " ") for name in FIGURES if name not in figures]
-    if one.card and lacking:
-        show_line(f"not measured: {', '.join(lacking)}")
 
 
 def _budget(turns: int | None, tokens: int | None) -> str:
