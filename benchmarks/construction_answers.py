@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import permutations, product
-from math import gcd, sqrt
+from itertools import combinations, pairwise, permutations, product
+from math import gcd, prod, sqrt
 
 import sympy
+from sympy.ntheory.residue_ntheory import binomial_mod
 
 from benchmarks.composed_answers import by_period, columns, exact
 
@@ -363,3 +364,50 @@ def _(text: str) -> int:
             a, b = (a * c + b * e * d) % p, (a * e + b * c) % p
         c, e, exponent = (c * c + e * e * d) % p, 2 * c * e % p, exponent // 2
     return 2 * a % p
+
+
+@reads("grid_paths")
+def _(text: str) -> int:
+    """By the chains of blocked points that a path passes, with alternating signs."""
+    cells = [(int(x), int(y)) for x, y in re.findall(r"\((\d+), (\d+)\)", text)]
+    p = whole(r"(?:divided by|division by) (\d+)", text)[0]
+    start, end, blocked = cells[0], cells[1], sorted(cells[2:])
+    total = 0
+    for size in range(len(blocked) + 1):
+        for chain in combinations(blocked, size):
+            steps = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise((start, *chain, end))]
+            if all(min(step) >= 0 for step in steps):
+                total += (-1) ** size * prod(int(binomial_mod(x + y, x, p)) for x, y in steps)
+    return total % p
+
+
+@reads("words_without_a_block")
+def _(text: str) -> int:
+    """By the recurrence of the block's overlaps with itself (Guibas and Odlyzko 1981)."""
+    n, names, block, p = words_of(text)
+    size = len(block)
+    overlaps = [int(block.startswith(block[at:])) for at in range(size)]
+    # (1 - names x) c(x) + x^size, and c(x) above it: a(n) is the coefficient of x^n.
+    below = [(overlaps[at] if at < size else 0) - (names * overlaps[at - 1] if at else 0) for at in range(size + 1)]
+    below[size] += 1
+    above = overlaps
+    while n:  # Bostan and Mori
+        other = [one * (-1) ** at for at, one in enumerate(below)]
+        above = _product(above, other, p)[n % 2 :: 2]
+        below = _product(below, other, p)[::2]
+        n //= 2
+    return above[0] * pow(below[0], -1, p) % p if above else 0
+
+
+def words_of(text: str) -> tuple[int, int, str, int]:
+    n, p = whole(r"ords? of (\d+) letters", text)[0], whole(r"the prime (\d+)", text)[0]
+    names = asked(r"(?:alphabet|the letters) (A.*?) ?(?:that|, each)", text)[0]
+    return n, len(re.findall(r"[A-D]", names)), asked(r"(?:block|letters) ([A-D]{2,})", text)[0], p
+
+
+def _product(a: Sequence[int], b: Sequence[int], p: int) -> list[int]:
+    found = [0] * (len(a) + len(b) - 1)
+    for at, one in enumerate(a):
+        for place, other in enumerate(b):
+            found[at + place] = (found[at + place] + one * other) % p
+    return found

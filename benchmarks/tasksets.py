@@ -3,6 +3,7 @@
     python benchmarks/tasksets.py [--seeds 200] [--short] [--only NAME ...] [--record] [--json FILE]
     python benchmarks/tasksets.py --summaries
     python benchmarks/tasksets.py --reading --seeds 20    # of the tasksets that search and read
+    nice -n 10 python benchmarks/tasksets.py --cards [--seeds 200] [--tried 10] [--only NAME ...]
     nice -n 19 python benchmarks/tasksets.py --conducted [--journal FILE] [--record]    # what a sandbox decides; root
 
 For each taskset, over that many seeds of each level, what `curriculum.certification` tries: the share of reference
@@ -15,7 +16,10 @@ of the slowest level (bar: 10 for those of `TRIED`). `--short` takes 10 seeds.
 the others are left out, and these without it. With `--journal` each verdict is put down, and a run that was stopped
 goes on where it was when the same command is given again. `--record` writes what each taskset that holds makes into
 `curriculum/certification/certified.json`: it then ships as certified; and what `assay curriculum ls` says of each into
-`curriculum/taskset_summaries.json`. `--summaries` writes that one alone, in seconds.
+`curriculum/taskset_summaries.json`. `--summaries` writes that one alone, in seconds; it keeps the cards of tasksets
+with the same version, and drops the others. `--cards` measures the cards (`cards.py`), with so many drafts of each
+topic and level to guess and to try scripts on, and writes them there. Bars: in `hard_mathematics` a guess is right for
+2 % of a topic, and scripts solve 10 % of the top level.
 
 `--reading` plays the oracle of each taskset in `READERS` in its worlds, here: by level, the median of the tokens (four
 characters each) that its reading tools show on the way to the answer and of its calls, and the share of answers that
@@ -32,10 +36,11 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
+from statistics import mean
 from typing import Any
 
 # A script's own folder comes first on the path, and there is a `runtime` in it.
@@ -50,9 +55,10 @@ from curriculum.contract.taskset import TaskDraft, Taskset
 from curriculum.environments import ENVIRONMENTS
 from curriculum.environments.mail.oracle import MailOracle
 from curriculum.environments.research.oracle import ResearchOracle
+from curriculum.names import PLACES
 from curriculum.registry import BUILT_IN, TASKSETS, make_draft
 from curriculum.summary import summary_of
-from curriculum.taskset_summary import as_shipped
+from curriculum.taskset_summary import FIGURES, CardPlace, TasksetSummary, as_shipped, shipped_card, shipped_summaries
 from verifiers.contract.verdict import Verdict
 from verifiers.registry import decide, is_decided
 from verifiers.registry.spec import Spec
@@ -60,6 +66,8 @@ from verifiers.registry.spec import Spec
 FILE = Path(__file__).resolve().parents[1] / "curriculum" / "certification" / "certified.json"
 SUMMARIES = FILE.parents[1] / "taskset_summaries.json"
 RATE, TRIED_RATE = 2_000, 10
+GUESSED, SOLVED = 0.02, 0.10
+"""Of a topic of hard mathematics by a constant, and of its top level by scripts."""
 TRIED = frozenset(
     (
         *("composed_problems", "composed_by_hand"),
@@ -205,8 +213,42 @@ def record(rows: Sequence[dict[str, Any]]) -> None:
     FILE.write_text(json.dumps({name: known[name] for name in sorted(known)}, indent=1) + "\n")
 
 
-def write_summaries() -> None:
-    SUMMARIES.write_text(as_shipped(summary_of(BUILT_IN, name) for name in TASKSETS))
+def write_summaries(
+    summaries: Iterable[TasksetSummary] | None = None, cards: Mapping[str, Sequence[CardPlace]] | None = None
+) -> None:
+    """With these cards, and the known ones of the others."""
+    made = list(summaries or (summary_of(BUILT_IN, name) for name in TASKSETS))
+    known = {one.name: shipped_card(one.name, one.version) for one in made}
+    SUMMARIES.write_text(as_shipped(made, {**known, **(cards or {})}))
+
+
+def write_cards(names: Sequence[str], seeds: int, tried: int) -> list[str]:
+    """Measures and writes the cards of these tasksets; returns what does not meet its bar, in sentences."""
+    from benchmarks.cards import card_of
+
+    missed = []
+    for name in names:
+        before, card = processor_seconds(), card_of(name, seeds, tried)
+        write_summaries(shipped_summaries().values(), {name: card})
+        said(name, f"{processor_seconds() - before:.0f} s")
+        for level in range(TASKSETS[name].level_count):
+            print(name, level, *(f"{one} {share(card, level, one)}" for one in FIGURES), flush=True)
+        if name in PLACES["hard_mathematics"]:
+            guessed = max(mean(by_topic(card, topic)) for topic in TASKSETS[name].topics)
+            missed += [f"{name}: the best guess is right for {guessed:.1%} of a topic"] if guessed > GUESSED else []
+            top = [max(one.one_line or 0, one.brute_force or 0) for one in card if one.level == card[-1].level]
+            missed += [f"{name}: scripts solve {mean(top):.0%} of the top level"] if mean(top) > SOLVED else []
+    return missed
+
+
+def by_topic(card: Sequence[CardPlace], topic: str) -> list[float]:
+    return [one.guess or 0.0 for one in card if one.topic == topic]
+
+
+def share(card: Sequence[CardPlace], level: int, figure: str) -> str:
+    """The mean over a level's topics for which the figure is measured."""
+    found = [value for one in card if one.level == level and (value := getattr(one, figure)) is not None]
+    return f"{mean(found):.3g}" if found else "-"
 
 
 def main() -> int:
@@ -219,12 +261,18 @@ def main() -> int:
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--summaries", action="store_true")
     parser.add_argument("--reading", action="store_true")
+    parser.add_argument("--cards", action="store_true")
+    parser.add_argument("--tried", type=int, default=10)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     if asked.summaries:
         write_summaries()
         return 0
     seeds = 10 if asked.short else asked.seeds
+    if asked.cards:
+        faults = write_cards(asked.only or list(TASKSETS), seeds, asked.tried)
+        print(*faults, sep="\n", file=sys.stderr)
+        return int(bool(faults))
     rows: list[dict[str, Any]] = []
     missed: list[str] = []
     if asked.reading:

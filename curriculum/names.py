@@ -20,20 +20,6 @@ PLACES: dict[str, dict[str, str]] = {
     "numbers": {
         "modular_arithmetic": "curriculum.tasksets.number_theory.modular_arithmetic:MODULAR_ARITHMETIC",
         "divisibility": "curriculum.tasksets.number_theory.divisibility:DIVISIBILITY",
-        "diophantine_equations": "curriculum.tasksets.number_theory.diophantine_equations:DIOPHANTINE_EQUATIONS",
-    },
-    "algebra": {
-        "inequalities": "curriculum.tasksets.algebra.inequalities:INEQUALITIES",
-        "integrals": "curriculum.tasksets.algebra.integrals:INTEGRALS",
-    },
-    "combinatorics": {
-        "arrangements": "curriculum.tasksets.combinatorics.arrangements:ARRANGEMENTS",
-        "probability": "curriculum.tasksets.combinatorics.probability:PROBABILITY",
-        "expected_values": "curriculum.tasksets.combinatorics.expected_values:EXPECTED_VALUES",
-    },
-    "geometry": {
-        "triangles": "curriculum.tasksets.geometry.triangles:TRIANGLES",
-        "circles": "curriculum.tasksets.geometry.circles:CIRCLES",
     },
     "hard_mathematics": {
         "composed_problems": "curriculum.tasksets.composed.problems:COMPOSED_PROBLEMS",

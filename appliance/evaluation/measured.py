@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -19,9 +21,13 @@ from appliance.errors import UsageError
 from appliance.evaluation.plan import ATTEMPTS, PLAN, EvaluationAttempt, EvaluationPlan
 from curriculum.difficulty import Place, Seen
 from curriculum.registry import TASKSETS
+from runtime.model import FrozenModel
 
 MEASURED = "measured"
 """Subfolder of the data folder."""
+DIGITS = 12
+"""Digits of a digest that name a model in lists."""
+_DIGEST = re.compile("[0-9a-f]{64}")
 MANIFEST, WEIGHTS = "manifest.json", ".safetensors"
 
 
@@ -63,6 +69,38 @@ def seen_in(data: Path, key: str) -> list[Seen]:
             passed[place] += one.outcome == "right"
             judged[place] += 1
     return [Seen(place, passed[place], judged[place]) for place in sorted(judged)]
+
+
+class MeasuredPlace(FrozenModel):
+    """Pass count of one model, by topic and level."""
+
+    model: str
+    """First digits of the digest, or the model's name at an endpoint."""
+    topic: str
+    level: int
+    passed: int
+    judged: int
+
+
+def measured_models(data: Path, taskset: str) -> list[MeasuredPlace]:
+    """Returns what was measured of all models on a taskset, as `seen_in`."""
+    return [
+        MeasuredPlace(
+            model=_model_of(folder), topic=one.place.topic, level=one.place.level, passed=one.passed, judged=one.judged
+        )
+        for folder in sorted((data / MEASURED).glob("*/"))
+        for one in seen_in(data, folder.name)
+        if one.place.taskset == taskset
+    ]
+
+
+def _model_of(folder: Path) -> str:
+    """Returns the model that the newest readable plan of a model's measurements names; else its key's first digits."""
+    for path in sorted(folder.glob(f"*/{PLAN}"), key=lambda path: path.stat().st_mtime, reverse=True):
+        with suppress(OSError, ValidationError):
+            model = EvaluationPlan.model_validate_json(path.read_bytes()).model
+            return model[:DIGITS] if _DIGEST.fullmatch(model) else model
+    return folder.name[:DIGITS]
 
 
 def _attempts(folder: Path) -> Iterable[EvaluationAttempt]:

@@ -10,7 +10,6 @@ from functools import cache
 from math import isqrt, prod
 
 SIEVED = 20_000
-DIGITS = "0123456789ABCDEF"
 
 
 @cache
@@ -56,15 +55,6 @@ def totient(number: int) -> int:
     return prod((prime - 1) * prime ** (times - 1) for prime, times in factors(number).items())
 
 
-def numeral(number: int, base: int) -> str:
-    """Returns a non-negative number as a numeral in base 2 to 16."""
-    text = ""
-    while number:
-        number, digit = divmod(number, base)
-        text = DIGITS[digit] + text
-    return text or "0"
-
-
 def remainders(pairs: list[tuple[int, int]]) -> int:
     """Returns the smallest non-negative number with these (remainder, modulus) pairs; the moduli are coprime."""
     found, step = 0, 1
@@ -88,10 +78,6 @@ def multiplied(a: Coefficients, b: Coefficients) -> list[Number]:
 
 def added(a: Coefficients, b: Coefficients) -> list[Number]:
     return [(a[at] if at < len(a) else 0) + (b[at] if at < len(b) else 0) for at in range(max(len(a), len(b)))]
-
-
-def scaled(a: Coefficients, factor: Number) -> list[Number]:
-    return [factor * one for one in a]
 
 
 def with_roots(roots: Iterable[Number]) -> list[Number]:
@@ -151,30 +137,6 @@ def written(a: Coefficients, variable: str = "x") -> str:
         sign = "-" if coefficient < 0 else "+"
         text += f" {sign} {number}{letter}" if text else f"{'-' if coefficient < 0 else ''}{number}{letter}"
     return text or "0"
-
-
-def factor(a: Coefficients, variable: str = "x") -> str:
-    """Returns a polynomial as a factor of a product: `3x`, but `(x + 1)` and `(-2)`."""
-    text = written(a, variable)
-    return f"({text})" if text[0] == "-" or " " in text or "/" in text else text
-
-
-def surd(under: int) -> tuple[int, int]:
-    """Returns (a, b) with sqrt(under) = a sqrt(b) and b free of squares."""
-    outside = prod(prime ** (times // 2) for prime, times in factors(under).items())
-    return outside, under // outside**2
-
-
-def surd_text(outside: Number, inside: int, before: Number = 0) -> str:
-    """Returns `before + outside * sqrt(inside)` as text: `1/2 - (3/2)*sqrt(5)`."""
-    if inside == 1:
-        return str(before + outside)
-    size = -outside if outside < 0 else outside
-    times = "" if size == 1 else f"({size})*" if size.denominator > 1 else f"{size}*"
-    minus = outside < 0
-    if before == 0:
-        return f"{'-' if minus else ''}{times}sqrt({inside})"
-    return f"{before} {'-' if minus else '+'} {times}sqrt({inside})"
 
 
 def linear(coefficients: Sequence[Number], names: Sequence[str]) -> str:

@@ -15,7 +15,6 @@ from typing import Any
 
 from curriculum.contract.topics import Item, TopicTaskset
 from verifiers.answers.spec import AnswerSpec
-from verifiers.exact.spec import ExactSpec
 
 PEOPLE = (
     "Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gina", "Hugo", "Ida", "Jon", "Kira", "Leo", "Mona", "Nils", "Olga",
@@ -94,11 +93,6 @@ def whole(text: str, key: str, answer: int) -> Item:
 def worked(text: str, key: str, answer: str | Fraction, **options: Any) -> Item:
     """Makes an item whose answer is computed, in any notation. `options` are fields of `AnswerSpec`."""
     return Item(text=text, key=key, spec=AnswerSpec(expected=str(answer), **options), answer=str(answer))
-
-
-def literal(text: str, key: str, answer: str) -> Item:
-    """Makes an item whose answer is exactly this text."""
-    return Item(text=text, key=key, spec=ExactSpec(expected=answer), answer=answer)
 
 
 def say(rng: Random, phrases: Sequence[str], **values: Any) -> str:

@@ -87,16 +87,16 @@ def test_a_stream_that_knows_the_levels_asks_those_at_the_edge_and_within_the_sh
 
 
 def test_a_level_of_which_half_the_topics_are_solved_and_half_are_never_solved_is_not_at_the_edge() -> None:
-    topics = TASKSETS["triangles"].topics
-    rates = {Place("triangles", 0, topic): float(at % 2) for at, topic in enumerate(topics)}
-    edge = {Place("triangles", 1, topic): 0.5 for topic in topics}
+    topics = TASKSETS["divisibility"].topics
+    rates = {Place("divisibility", 0, topic): float(at % 2) for at, topic in enumerate(topics)}
+    edge = {Place("divisibility", 1, topic): 0.5 for topic in topics}
     known = told({**rates, **edge}, groups=6)
-    assert known.level_states({"triangles": 2}) == {
-        ("triangles", 0): LevelState.MIXED,
-        ("triangles", 1): LevelState.EDGE,
+    assert known.level_states({"divisibility": 2}) == {
+        ("divisibility", 0): LevelState.MIXED,
+        ("divisibility", 1): LevelState.EDGE,
     }
     rng = Random(2)
-    chosen = [known.choose({"triangles": 2}, [1.0], rng, topics={"triangles": topics}) for _ in range(200)]
+    chosen = [known.choose({"divisibility": 2}, [1.0], rng, topics={"divisibility": topics}) for _ in range(200)]
     assert sum(place.level for place in chosen) > 190
 
 

@@ -15,7 +15,7 @@ from curriculum.summary import examples, training_drafts
 
 def test_an_open_evaluation_asks_no_question_that_training_or_a_sealed_set_owns() -> None:
     plan = EvaluationPlan(
-        model="none", engine="torch", tasksets=versioned(["arithmetic", "triangles"]), items=40, seeds=(0, 1),
+        model="none", engine="torch", tasksets=versioned(["arithmetic", "modular_arithmetic"]), items=40, seeds=(0, 1),
         repeats=1, temperature=1.0, max_tokens=64, max_calls=1, max_result_chars=64, assay="test",
     )  # fmt: skip
     keys = [make_draft(one.task.taskset, one.task.level, one.task.seed).key for one in questions(plan)]

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.cards import card_of
 from benchmarks.tasksets import SUMMARIES
 from curriculum.names import taskset_names
 from curriculum.registry import BUILT_IN, TASKSETS
 from curriculum.summary import summary_of
-from curriculum.taskset_summary import as_shipped, shipped_summaries
+from curriculum.taskset_summary import as_shipped, shipped_card, shipped_summaries
 
 LOADED = """
 import json, sys
@@ -32,7 +33,31 @@ print(json.dumps([before == named, sorted(set(loaded()) - set(before))]))
 def test_what_ships_of_each_taskset_is_what_it_makes() -> None:
     made = [summary_of(BUILT_IN, name) for name in TASKSETS]
     assert list(shipped_summaries().values()) == made, "write it anew: python benchmarks/tasksets.py --summaries"
-    assert SUMMARIES.read_text() == as_shipped(made)
+    cards = {one.name: shipped_card(one.name, one.version) for one in made}
+    assert SUMMARIES.read_text() == as_shipped(made, cards)
+
+
+def test_a_card_has_every_topic_and_level_and_shares_are_shares() -> None:
+    for name, one in shipped_summaries().items():
+        card = shipped_card(name, one.version)
+        assert card, f"{name}: write it: python benchmarks/tasksets.py --cards --only {name}"
+        assert [(place.level, place.topic) for place in card] == [
+            (level, topic) for topic in one.topics for level in range(one.levels)
+        ]
+        for place in card:
+            assert all(
+                0 <= share <= 1 for share in (place.guess, place.one_line, place.brute_force) if share is not None
+            )
+    assert shipped_card("digits", 99) == ()
+
+
+def test_scripts_work_on_a_card_as_one_call_of_the_tool_does() -> None:
+    easy = {place.topic: place for place in card_of("modular_arithmetic", 4, 1) if place.level == 0}
+    assert {(place.one_line, place.steps) for place in easy.values()} == {(1.0, 1.0)}
+    assert easy["chinese_remainder"].brute_force == 1.0
+    assert easy["modular_power"].brute_force is None, "nobody wrote a script that tries everything"
+    calculator = card_of("powers", 4, 1)
+    assert {place.one_line for place in calculator} == {1.0}
 
 
 def test_what_a_machine_lacks_is_what_the_tasksets_themselves_say(

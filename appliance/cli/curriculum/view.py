@@ -13,18 +13,18 @@ import typer
 
 from appliance.cli.shell.live_line import columns_of
 from appliance.cli.shell.named import TasksetName
+from appliance.cli.shell.options import data_folder
 from appliance.cli.shell.wrapping import wrapped
 from appliance.cli.show.printing import Output, for_people, prints, show_fields, show_line
 from appliance.text.printable import printable
 from common.counting import counted
-from curriculum.contract.taskset import TaskDraft
 from verifiers.contract.kinds import AnswerForm
 
 if TYPE_CHECKING:
+    from appliance.cli.curriculum.card import TasksetCard
     from appliance.cli.curriculum.documents import AnsweredTask, SampledTask
     from curriculum.catalog import Catalog
     from curriculum.contract.taskset import TaskDraft
-    from curriculum.taskset_summary import TasksetSummary
 
 
 FILE_LINES = 12
@@ -64,21 +64,28 @@ def indented(text: str, before: str = "  ") -> str:
 def show(
     name: TasksetName,
     answers: Annotated[bool, typer.Option("--answers", help="Show the answers of the examples, too.")] = False,
-) -> Output[TasksetSummary]:
-    """Show one taskset: topics, levels, tools, budget, and a task of each level; for your own with its answer.
+) -> Output[TasksetCard]:
+    """Show one taskset: topics, levels, tools, budget, how difficult it is, and a task of each level; for your own with
+    its answer.
+
+    Difficulty is shown by topic and level: steps of the reference; characters of the shortest known solution; shares of
+    questions that the most common answer, one line of Python or SymPy, or a script without insight solves in one call;
+    and the pass rate of each model that `assay curriculum measure` asked. "-" is not measured.
 
     Example: assay curriculum show tables --answers
     """
+    from appliance.cli.curriculum.card import card_of
     from appliance.cli.curriculum.catalog import catalog_of
     from curriculum.names import OWN
     from curriculum.summary import summary_of
 
     catalog = catalog_of()
-    one = summary_of(catalog, name)
+    one = card_of(summary_of(catalog, name), data_folder())
     return Output(one, lambda: _show_taskset(one, catalog, answers or one.domain == OWN))
 
 
-def _show_taskset(one: TasksetSummary, catalog: Catalog, answers: bool) -> None:
+def _show_taskset(one: TasksetCard, catalog: Catalog, answers: bool) -> None:
+    from appliance.cli.curriculum.card import show_card
     from curriculum.summary import examples
     from verifiers.contract.kinds import AnswerForm
 
@@ -98,6 +105,7 @@ def _show_taskset(one: TasksetSummary, catalog: Catalog, answers: bool) -> None:
             ("here", one.missing and f"cannot be checked on this machine: {one.missing}"),
         ]
     )
+    show_card(one)
     for level in range(one.levels):
         for draft in examples(catalog, one.name, level, 1):
             typer.echo(f"\nlevel {level}, {draft.topic}")

@@ -1,4 +1,4 @@
-"""Tasksets of constructions: towers, distant terms, functional equations, bounds, lattices, symmetry.
+"""Tasksets of constructions: towers, distant terms, functional equations, bounds, lattices, symmetry, huge counts.
 
 Levels 0 and 1 can mostly be counted out with Python; from level 2 on the numbers are too large. The tasksets: with
 Python, and by hand, without a tool and with numbers that a pencil can handle.
@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from curriculum.tasksets.constructions import bounds, distant_terms, functional_equations, lattices, symmetry, towers
+from curriculum.tasksets.constructions import (
+    bounds,
+    distant_terms,
+    functional_equations,
+    huge_counts,
+    lattices,
+    symmetry,
+    towers,
+)
 from curriculum.tasksets.statements import mathematics
 
 BOTH = {
@@ -24,7 +32,7 @@ BOTH = {
 }
 CONSTRUCTIONS = mathematics(
     "constructions",
-    1,
+    2,
     {
         **{topic: partial(make, False) for topic, make in BOTH.items()},
         "terms_of_linear_recurrences": distant_terms.linear_terms,
@@ -32,6 +40,8 @@ CONSTRUCTIONS = mathematics(
         "points_below_lines": lattices.below_lines,
         "coloured_boards": symmetry.boards,
         "necklaces": symmetry.necklaces,
+        "grid_paths": huge_counts.grid_paths,
+        "words_without_a_block": huge_counts.words_without_a_block,
     },
 )
 CONSTRUCTIONS_BY_HAND = mathematics(

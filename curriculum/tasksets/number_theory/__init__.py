@@ -1,1 +1,1 @@
-"""Tasksets of number theory, one file each: divisibility, congruences, equations in whole numbers."""
+"""Tasksets of number theory, one file each: divisibility and congruences."""

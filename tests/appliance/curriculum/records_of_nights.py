@@ -63,7 +63,7 @@ def put_night(
     sealed: SealedSet,
     rollouts: Sequence[Judged],
     tasks: Sequence[Task],
-    tasksets: Sequence[str] = ("triangles", "calendars"),
+    tasksets: Sequence[str] = ("modular_arithmetic", "calendars"),
     notes: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """One cycle, `night-1`, whose step trained on these tasks."""

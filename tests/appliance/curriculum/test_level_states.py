@@ -13,7 +13,7 @@ from curriculum.contract.task import Split
 from curriculum.difficulty import Difficulty, Place, Seen
 from curriculum.sealed import TaskStream, sealed_set
 
-NAMES = ("triangles", "calendars")
+NAMES = ("modular_arithmetic", "calendars")
 
 
 def known() -> Difficulty:
@@ -21,7 +21,11 @@ def known() -> Difficulty:
     found = Difficulty()
     for _ in range(40):
         found = found.after(
-            [Seen(Place("triangles", 0), 8, 8), Seen(Place("triangles", 1), 4, 8), Seen(Place("own/sums", 4), 0, 8)]
+            [
+                Seen(Place("modular_arithmetic", 0), 8, 8),
+                Seen(Place("modular_arithmetic", 1), 4, 8),
+                Seen(Place("own/sums", 4), 0, 8),
+            ]
         )
     return found
 
@@ -32,7 +36,11 @@ def test_the_newest_note_of_a_plan_says_what_is_solved_at_the_edge_and_too_hard(
         key_of_step(40): known().model_dump(mode="json"),
         "difficulty_words": "no note",
     }
-    assert states_in(plan) == {("triangles", 0): "solved", ("triangles", 1): "at the edge", ("own/sums", 4): "too hard"}
+    assert states_in(plan) == {
+        ("modular_arithmetic", 0): "solved",
+        ("modular_arithmetic", 1): "at the edge",
+        ("own/sums", 4): "too hard",
+    }
 
 
 def test_a_plan_without_a_note_or_with_one_that_cannot_be_read_says_nothing() -> None:
@@ -41,7 +49,9 @@ def test_a_plan_without_a_note_or_with_one_that_cannot_be_read_says_nothing() ->
 
 
 def test_what_the_daemon_counts_has_the_state_of_its_level(tmp_path: Path) -> None:
-    task = next(one for one in TaskStream(Split.TRAIN, 1, tasksets=("triangles",)).tasks(0, 40) if one.level == 1)
+    task = next(
+        one for one in TaskStream(Split.TRAIN, 1, tasksets=("modular_arithmetic",)).tasks(0, 40) if one.level == 1
+    )
     other = next(one for one in TaskStream(Split.TRAIN, 1, tasksets=("calendars",)).tasks(0, 40))
     with SqliteLedger(tmp_path / "ledger.sqlite3") as ledger:
         sealed = sealed_set(4, SEED, tasksets=NAMES)
@@ -50,6 +60,6 @@ def test_what_the_daemon_counts_has_the_state_of_its_level(tmp_path: Path) -> No
         put_night(ledger, tmp_path, sealed, asked, [task, other], notes=notes)
         counts = Rollouts(ledger).pass_counts("night-1", tmp_path)
     assert {(one.family, one.level): one.state for one in counts} == {
-        ("triangles", 1): "at the edge",
+        ("modular_arithmetic", 1): "at the edge",
         ("calendars", other.level): "",
     }

@@ -37,7 +37,7 @@ from curriculum.seeds import derive
 from curriculum.separation.index import SeparationIndex, TrainedQuestions
 from curriculum.separation.rules import Check
 
-NAMES = ("triangles", "calendars")
+NAMES = ("modular_arithmetic", "calendars")
 SEALED = sealed_set(12, SEED, tasksets=NAMES)
 CLEAN = TaskStream(Split.TRAIN, 1, SEALED.questions, tasksets=NAMES).tasks(0, 6)
 """None of them is a copy: the tests below hold them against the sealed ones."""
@@ -125,7 +125,7 @@ def test_a_set_whose_file_is_gone_or_was_changed_is_made_again(ledger: SqliteLed
 
 
 def test_a_set_that_cannot_be_made_again_is_not_taken_for_clean(ledger: SqliteLedger, tmp_path: Path) -> None:
-    put_night(ledger, tmp_path, SEALED, [], CLEAN, tasksets=("triangles",))
+    put_night(ledger, tmp_path, SEALED, [], CLEAN, tasksets=("modular_arithmetic",))
     next((tmp_path / "separation").iterdir()).unlink()
     report = audited(ledger, tmp_path)
     assert report.met == 0

@@ -56,7 +56,7 @@ def test_questions_are_of_the_validation_split_over_all_levels_and_the_same_for_
     asked = questions(plan)
     assert len(asked) == 2 * 2 * 5 == len({one.task.key for one in asked})
     assert {split_of(one.task.seed) for one in asked} == {Split.VALIDATION}
-    assert {one.task.level for one in asked if one.task.taskset == "triangles"} == set(range(5))
+    assert {one.task.level for one in asked if one.task.taskset == "modular_arithmetic"} == set(range(5))
     assert questions(plan) == asked
     assert {one.task.id for one in questions(plan.model_copy(update={"seeds": (2,)}))}.isdisjoint(
         one.task.id for one in asked

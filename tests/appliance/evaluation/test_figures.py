@@ -13,7 +13,7 @@ from curriculum.registry import domain_of
 from policies.statistics import wilson
 
 PLAN = EvaluationPlan(
-    model="m", engine="torch", tasksets=("arithmetic@1", "triangles@1"), items=2, seeds=(0,), repeats=2,
+    model="m", engine="torch", tasksets=("arithmetic@1", "modular_arithmetic@1"), items=2, seeds=(0,), repeats=2,
     temperature=1.0, max_tokens=100, max_calls=4, max_result_chars=28, assay="0",
 )  # fmt: skip
 
@@ -33,16 +33,16 @@ def test_pass_at_k_is_the_chance_that_one_of_k_is_right() -> None:
 def test_what_was_lost_is_counted_apart_and_never_as_wrong() -> None:
     made = [
         attempt("a", 0, "right"), attempt("a", 1, "lost"), attempt("b", 0, "wrong"), attempt("b", 1, "right"),
-        attempt("c", 0, "lost", "triangles"), attempt("c", 1, "lost", "triangles"),
-        attempt("d", 0, "right", "triangles", 3), attempt("d", 1, "right", "triangles"),
+        attempt("c", 0, "lost", "modular_arithmetic"), attempt("c", 1, "lost", "modular_arithmetic"),
+        attempt("d", 0, "right", "modular_arithmetic", 3), attempt("d", 1, "right", "modular_arithmetic"),
     ]  # fmt: skip
     found = results(PLAN, made, planned=8, left_out={"theorems": "no Lean"}, domain_of=domain_of, created="now")
     every = found.all
     assert (every.questions, every.right, every.wrong, every.lost, found.complete) == (3, 4, 1, 3, False)
     assert every.pass_at["1"].value == pytest.approx((1 + 0.5 + 1) / 3, abs=1e-6)
     assert (every.pass_at["2"].value, every.pass_at["2"].questions) == (1.0, 2)
-    assert [(row.name, row.lost) for row in found.domains] == [("calculator", 1), ("geometry", 2)]
-    assert [row.name for row in found.levels] == ["arithmetic/0", "triangles/0"]
+    assert [(row.name, row.lost) for row in found.domains] == [("calculator", 1), ("numbers", 2)]
+    assert [row.name for row in found.levels] == ["arithmetic/0", "modular_arithmetic/0"]
     assert every.calls == pytest.approx(7 / 5)
 
 

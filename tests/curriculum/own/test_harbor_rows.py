@@ -234,7 +234,7 @@ def test_what_is_no_task_here_says_why(tmp_path: Path) -> None:
 
 
 def test_a_sealed_question_comes_in_neither_as_an_instruction_nor_in_a_file(tmp_path: Path) -> None:
-    sealed = sealed_set(2, 3, tasksets=("tables", "probability")).tasks
+    sealed = sealed_set(2, 3, tasksets=("tables", "calendars")).tasks
     door = not_sealed(sealed)
     one = repair(tmp_path / "one")
     assert refusal(row_of_folder(one).row, [door]) == ""

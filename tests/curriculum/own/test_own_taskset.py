@@ -130,7 +130,7 @@ def test_what_is_there_or_sealed_comes_through_no_door() -> None:
 
 
 def test_nearly_the_text_of_a_sealed_question_comes_through_no_door() -> None:
-    (sealed,) = sealed_set(1, 3, levels=(4,), tasksets=("probability",)).tasks
+    (sealed,) = sealed_set(1, 3, levels=(4,), tasksets=("composed_problems",)).tasks
     door = not_sealed([sealed])
     for near in (f"Please work on this. {sealed.question}", sealed.question.replace(" the ", " that ")):
         assert "sealed" in refusal(OwnRow(question=near, spec=AnswerSpec(expected="1"), origin="f:1"), [door])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from benchmarks import separation
 
 TASKSETS = (
-    "linear", "divisors", "composed_problems", "constructions", "triangles",
-    "probability", "tables", "calendars", "theorems", "knights",
+    "linear", "divisors", "composed_problems", "constructions", "modular_arithmetic",
+    "divisibility", "tables", "calendars", "theorems", "knights",
 )  # fmt: skip
 LIKELY = 0.9
 """Of so few, by chance less than the bar of the benchmark may be stopped."""

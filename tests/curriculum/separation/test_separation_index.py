@@ -19,7 +19,7 @@ from curriculum.separation.index import SeparationIndex, TrainedQuestions, text_
 from curriculum.separation.rules import Check, Match
 from verifiers.answers.spec import AnswerSpec
 
-SEALED = sealed_set(60, 1, tasksets=("triangles", "calendars", "knights", "divisibility"))
+SEALED = sealed_set(60, 1, tasksets=("modular_arithmetic", "calendars", "knights", "divisibility"))
 QUESTION = "A farmer has 17 sheep and buys 25 more on Monday. How many sheep are in his barn on Tuesday morning?"
 
 
@@ -129,7 +129,7 @@ def test_what_somebody_wrote_of_their_own_is_let_through(text: str) -> None:
 
 def test_the_numbers_are_the_question_where_a_taskset_generated_it() -> None:
     kept, others = (
-        [make_task("triangles", 2, seed, split) for seed in islice(seeds(split), 60)]
+        [make_task("modular_arithmetic", 2, seed, split) for seed in islice(seeds(split), 60)]
         for split in (Split.SEALED, Split.TRAIN)
     )
     index = SeparationIndex(kept)
@@ -194,11 +194,11 @@ def test_any_text_is_read_and_no_text_is_a_copy_by_chance(text: str) -> None:
 
 
 def test_a_stream_draws_anew_what_is_a_copy_and_says_so() -> None:
-    first = TaskStream(Split.TRAIN, 4, tasksets=("triangles",)).tasks(0, 12)
+    first = TaskStream(Split.TRAIN, 4, tasksets=("modular_arithmetic",)).tasks(0, 12)
     planted = first[5].model_copy(update={"key": "under another key"})
     thrown: list[Match] = []
     stream = TaskStream(
-        Split.TRAIN, 4, tasksets=("triangles",), kept=SeparationIndex([planted]), thrown_out=thrown.append
+        Split.TRAIN, 4, tasksets=("modular_arithmetic",), kept=SeparationIndex([planted]), thrown_out=thrown.append
     )
     tasks = stream.tasks(0, 12)
     assert first[5].id not in {task.id for task in tasks}

@@ -17,9 +17,9 @@ from appliance.records.training import PassCount
 from curriculum.names import OUTSIDE, PLACES
 from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS, LazyDomain
 from curriculum.summary import about, examples
-from curriculum.tasksets.geometry.circles import CIRCLES
+from curriculum.tasksets.number_theory.modular_arithmetic import MODULAR_ARITHMETIC
 
-TOY = replace(CIRCLES, name="toy")
+TOY = replace(MODULAR_ARITHMETIC, name="toy")
 
 
 def curriculum(*arguments: str, code: int = 0) -> str:
@@ -45,7 +45,7 @@ def test_a_taskset_that_nothing_was_written_down_of_is_listed_as_it_is(monkeypat
 def test_the_list_can_be_narrowed_by_word_domain_and_check() -> None:
     lines = curriculum("ls", "--domain", "programs", "--check", "answer").splitlines()
     assert [line.split()[0] for line in lines] == ["taskset", "program_tracing"]
-    assert "integrals" in curriculum("ls", "antiderivatives")
+    assert "modular_arithmetic" in curriculum("ls", "inverse")
     assert "constructions" in curriculum("ls", "polygons")
     assert "no taskset matches" in curriculum("ls", "own"), "an owner's own, and nothing unknown or known"
     for nothing in (("nothing-of-the-sort",), ("--domain", "foo"), ("--check", "foo")):
@@ -157,7 +157,7 @@ def test_a_task_of_the_terminal_goes_out_as_a_harbor_folder_and_is_read_back(tmp
     assert "a verdict of the check" in curriculum("harbor", folder)
     assert refusal("export", "terminal_repairs", folder) == (2, f"{folder} exists already")
     assert refusal("export", "terminal_repairs", other, "--seed", "2")[0] == 4
-    assert "only terminal tasks" in refusal("export", "integrals", other)[1]
+    assert "only terminal tasks" in refusal("export", "divisibility", other)[1]
     (tmp_path / "one/tests/assay.json").unlink()
     assert "a foreign reward, not a verdict" in curriculum("harbor", folder)
     (tmp_path / "one/environment/Dockerfile").write_text("FROM debian\nRUN apt-get install -y make\nWORKDIR /work\n")

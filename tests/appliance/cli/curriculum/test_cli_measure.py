@@ -42,6 +42,9 @@ def test_a_model_is_measured_by_topic_and_level_and_a_second_run_asks_nothing_ag
     assert f"assay curriculum ls --for {SEEDLING}" in again.stdout
     listed = json.loads(assay(data, "curriculum", "ls", "power", "--for", str(SEEDLING), "--json").stdout)
     assert next(one for one in listed if one["name"] == "powers")["attempts"] == places
+    card = json.loads(assay(data, "curriculum", "show", "powers", "--json").stdout)
+    assert [(one["level"], one["judged"]) for one in card["measured"]] == [(0, 1), (1, 1), (2, 1)]
+    assert {one["one_line"] for one in card["card"]} == {1.0}
 
 
 def test_tasksets_are_listed_by_what_the_model_can_learn_from(data: Path) -> None:
@@ -67,6 +70,11 @@ def test_tasksets_are_listed_by_what_the_model_can_learn_from(data: Path) -> Non
     assert {one["name"]: one["passes"] for one in listed[:3]} == {"digits": 0.5, "linear": 0.0, "powers": 1.0}
     assert listed[0]["learnable"] > 0.9 > 0.1 > listed[1]["learnable"]
     assert all(one["learnable"] is None for one in listed[3:])
+    shown = assay(data, "curriculum", "show", "digits").stdout
+    [heading] = [line for line in shown.splitlines() if line.startswith("level and topic")]
+    assert heading.split()[-1] == "theirs"
+    assert next(line for line in shown.splitlines() if line.startswith("0/digit_sum")).split()[-1] == "20/40"
+    assert next(line for line in shown.splitlines() if line.startswith("0/octal")).split()[-1] == "-"
     lines = assay(data, "curriculum", "ls", "--for", "theirs").stdout.splitlines()
     assert lines[1].split()[:4] == ["digits", "100", "%", "50"]
 

@@ -1,1 +1,0 @@
-"""Tasksets whose answers are expressions or intervals: integrals and inequalities."""

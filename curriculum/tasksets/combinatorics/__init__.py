@@ -1,1 +1,0 @@
-"""Tasksets of combinatorics, one file each: counting, probabilities and expected values."""

@@ -1,1 +1,0 @@
-"""Tasksets of geometry, one file each: triangles and circles."""
