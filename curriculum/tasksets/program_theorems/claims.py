@@ -116,8 +116,8 @@ def _composed(theory: Theory, most: int, rng: Random) -> Proof:
         or set(variables_of(sides[1])) != set(variables_of(sides[0]))
     ):
         raise UnprovenError("the sides are equal, too large, or of different variables")
-    joined = rewriting.joined(*sides)
-    rule = Rule(*sides, "target", tuple(dict.fromkeys((*variables_of(sides[0]), *variables_of(sides[1])))))
+    joined = rewriting.joined(sides[0], sides[1])
+    rule = Rule(sides[0], sides[1], "target", tuple(dict.fromkeys((*variables_of(sides[0]), *variables_of(sides[1])))))
     return Proof(rule, ((None, (joined,)),))
 
 
