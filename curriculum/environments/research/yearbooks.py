@@ -193,7 +193,7 @@ def matching(
     field: str,
     times: int,
 ) -> tuple[set[Any], set[Any], set[Any]]:
-    """Returns the people who gave for a purpose and who lectured on a field, both so many times, and the members."""
+    """Returns the people who gave for a purpose and lectured on a field the given number of times, and the members."""
     gave = Counter(one.person for one in gifts if one.matter == purpose)
     spoke = Counter(one.person for one in lectures if one.matter == field)
     last: dict[Any, StandingEntry] = {}

@@ -102,7 +102,7 @@ def ground(theory: Theory, sort: str, rng: Random, depth: int) -> Term:
 
 
 def _composed(theory: Theory, most: int, rng: Random) -> Proof:
-    """Proves an equation between two terms with one normal form under lemmas that need at most so many. Raises
+    """Proves an equation between two terms with one normal form under lemmas that need at most `most` lemmas. Raises
     UnprovenError."""
     lemmas, rewriting = theory.within(most)
     sort = rng.choice(sorted({function.sort for function in theory.functions.values()} - {"E"}))

@@ -122,8 +122,8 @@ class Theory:
         return [proof.rule for proof in self.proofs.values()]
 
     def within(self, most: int) -> tuple[list[Rule], Rewriting]:
-        """Returns the lemmas of a theory that was read whose proofs need at most so many lemmas, themselves included,
-        and normal forms under them and all definitions."""
+        """Returns the lemmas whose proofs need at most `most` lemmas, themselves included, and normal forms under them
+        and all definitions. The theory must have been read."""
         if most not in self._within:
             lemmas = [proof.rule for name, proof in self.proofs.items() if len(self.needed([name])) <= most]
             self._within[most] = (lemmas, Rewriting([*self.definitions, *lemmas]))
