@@ -26,7 +26,7 @@ from curriculum.tasksets.program_theorems.terms import (
 )
 from curriculum.tasksets.program_theorems.theory import SORTS, LeanText, Proof, Theory
 
-LEMMAS = ((1, 1), (2, 2), (3, 4), (5, 6), (7, 99))
+LEMMAS = ((1, 2), (2, 3), (3, 4), (5, 6), (7, 99))
 """Fewest and most lemmas of the reference proof, by level."""
 VARIABLES = {"N": ("x", "y"), "L": ("a", "b"), "T": ("t",), "E": ("g",), "P": ("p",)}
 MOST_SIZE = 16
@@ -109,7 +109,7 @@ def _composed(theory: Theory, most: int, rng: Random) -> Proof:
     start = _term(theory, sort, rng, rng.randint(2, 3))
     steps = rewriting.steps(start)
     normal = steps[-1].after if steps else start
-    sides = [_scrambled(lemmas, normal, rng, rng.randint(2, 6)) for _ in range(2)]
+    sides = [_scrambled(lemmas, normal, rng, rng.randint(3, 7)) for _ in range(2)]
     if (
         sides[0] == sides[1]
         or max(map(size, sides)) > MOST_SIZE
