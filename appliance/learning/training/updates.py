@@ -292,7 +292,7 @@ _M_MMAP_THRESHOLD = -3
 def return_freed_memory(model: nn.Module) -> bool:
     """Makes malloc return freed memory of a large model to the system, by fixing its mmap threshold for this process;
     True if done. C libraries other than glibc lack the call and are left alone."""
-    if sum(parameter.numel() for parameter in model.parameters()) < LARGE:
+    if sum(one.numel() for one in (*model.parameters(), *model.buffers())) < LARGE:  # packed weights are buffers
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and bool(mallopt(_M_MMAP_THRESHOLD, THRESHOLD))
@@ -305,6 +305,7 @@ def open_for(files: ModelFiles, recipe: TrainingRecipe) -> Any:
     if recipe.method != "qlora":
         return open_model(files, dtype=dtype)
     model = open_model(files)  # packing sees what float32 has more
+    return_freed_memory(model)
     quantise(model, dtype, recipe.lora_rank)
     return model
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.learning.signal.grouping import make_groups
 from appliance.learning.trained_weights import add_adapter, load_adapter
 from appliance.learning.training.trainer import Trainer
-from appliance.learning.training.updates import open_for
+from appliance.learning.training.updates import LARGE, open_for, return_freed_memory
 from appliance.planning.sizes import PACKED
 
 QLORA = TrainingRecipe(
@@ -192,3 +193,11 @@ def test_a_model_without_linear_layers_is_refused() -> None:
     with pytest.raises(ModelError, match="no linear layers to store in 4 bits") as caught:
         quantise(model, torch.float32)
     assert "method to lora" in caught.value.hint
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has mallopt")
+def test_packed_weights_count_when_freed_memory_is_returned() -> None:
+    packed = torch.nn.Module()
+    packed.register_buffer("packed", torch.empty(LARGE, dtype=torch.uint8, device="meta"))
+    assert return_freed_memory(packed)
+    assert not return_freed_memory(torch.nn.Linear(4, 4))
