@@ -7,7 +7,7 @@ are nested to the right.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from random import Random
 
 from curriculum.tasksets.program_theorems.theory import Theory
@@ -260,7 +260,7 @@ TOPICS: dict[str, Callable[[Random], str]] = {
 }
 
 
-@cache
+@lru_cache(maxsize=64)
 def theory_of(text: str) -> Theory:
-    """Reads a theory, once for each text. Raises UnprovenError."""
+    """Reads a theory, or returns a recently read one. Raises UnprovenError."""
     return Theory.read(text)
