@@ -106,7 +106,7 @@ def parsed(phrase: str) -> tuple[Inquiry, str] | None:
 
 
 def drawn_inquiry(edition: int, house: int, rng: Random, form: Form, volumes: int) -> Inquiry:
-    """Draws an inquiry of `volumes` yearbooks of an institution, for whose answer all of them must be read. A person who
+    """Draws an inquiry of `volumes` yearbooks of an institution, all of which must be read for its answer. A person who
     is the answer has a unique name. Raises LookupError if none is found."""
     graph, found = fact_graph(edition), register(edition, house)
     for _ in range(_TRIES):
