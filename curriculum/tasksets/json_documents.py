@@ -142,7 +142,7 @@ def _made(sort: Any, level: int, rng: Random) -> Item:
     return Item(text=text, key=digest(rules), spec=spec, answer=json.dumps(fits))
 
 
-def _never(draft: TaskDraft, number: int) -> Spec:
+def no_document_fits(draft: TaskDraft, number: int) -> Spec:
     """Returns the draft's checklist plus another JSON schema that no such value fits, so no answer passes."""
     assert isinstance(draft.spec, ChecklistSpec)
     other = JsonItem(name="is a number", rules=json.dumps({"const": IMPOSSIBLE + number}))
@@ -159,5 +159,5 @@ JSON_DOCUMENTS = TopicTaskset(
     },
     null_answers=("{}", "[]", "null", "true"),
     form=AnswerForm.BLOCK,
-    contradicted=_never,
+    contradicted=no_document_fits,
 )

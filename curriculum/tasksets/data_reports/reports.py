@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Callable
 from random import Random
 
-from curriculum.contract.taskset import TaskDraft
-from curriculum.contract.topics import IMPOSSIBLE, Item, TopicTaskset
+from curriculum.contract.topics import Item, TopicTaskset
 from curriculum.tasksets.data_reports.firms import Delivery, Firm, firm
 from curriculum.tasksets.data_reports.messy_files import files_of
+from curriculum.tasksets.json_documents import no_document_fits
 from curriculum.tasksets.statements import digest
 from verifiers.checklists.spec import ChecklistSpec, JsonItem
 from verifiers.contract.kinds import AnswerForm
-from verifiers.registry.spec import Spec
 
 TURNS = 30
 Value = str | int | dict[str, int] | list[str]
@@ -109,13 +108,6 @@ def _item(level: int, rng: Random) -> Item:
     )
 
 
-def _never(draft: TaskDraft, number: int) -> Spec:
-    """Returns the draft's checklist plus a field with an undisclosed number, so no honest answer passes."""
-    assert isinstance(draft.spec, ChecklistSpec)
-    never = JsonItem(name="is a number", rules=json.dumps({"const": IMPOSSIBLE + number}))
-    return draft.spec.model_copy(update={"items": (*draft.spec.items, never)})
-
-
 DATA_REPORTS = TopicTaskset(
     name="data_reports",
     version=1,
@@ -123,5 +115,5 @@ DATA_REPORTS = TopicTaskset(
     null_answers=("{}", "[]", "null", '{"deliveries": 0, "pieces": 0, "grams": 0, "cents": 0}'),
     form=AnswerForm.BLOCK,
     turns=TURNS,
-    contradicted=_never,
+    contradicted=no_document_fits,
 )

@@ -61,11 +61,11 @@ def test_the_last_correction_of_an_entry_holds_and_a_repetition_adds_nothing() -
     assert settled([GIVEN, later("struck", 1851)], "gifts", naive=True) == [stands]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("volumes", [1, 4, 15])
+@pytest.mark.parametrize(
+    ("form", "volumes"),
+    [(form, volumes) for form in FORMS for volumes in (1, 4, 15) if form != "leader" or volumes > 1],
+)  # in one volume a person occurs once in a matter, so nobody leads
 def test_an_inquiry_is_read_back_from_its_words_and_corrections_decide_it(form: Form, volumes: int) -> None:
-    if form == "leader" and volumes == 1:
-        pytest.skip("a person occurs once in a volume and a matter")
     rng = Random(volumes)
     house, asked = drawn(form, volumes, rng)
     assert parsed(described(asked, "the Star of Law")) == (asked, "the Star of Law")
