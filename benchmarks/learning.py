@@ -39,8 +39,11 @@ whose tokens are older ends the run.
 its warm-started model, with its recipe. With `--small`, a step has 4 tasks of 8 rollouts. The arms `lora` and `qlora`
 train adapters, whose mismatch between learner and engine the table tells:
 
-    python -m benchmarks.learning --demo FOLDER --small --steps 50 --seeds 1 --beside lora --arms qlora
+    python -m benchmarks.learning --demo FOLDER --own-start --small --steps 50 --seeds 1 --beside lora --arms qlora
     python -m benchmarks.learning --demo FOLDER --small --tokens 50000 --seeds 1 --beside roc --arms sdft,sdpo
+
+With `--own-start` an arm begins with the pretrained model itself and makes the warm start by its own method, as an
+owner of that model would, at the rate that `assay plan` recommends.
 
 The arms `cut` and `cut_soon` cut stragglers: at 1.5 times the length that nine of ten rollouts of the steps before
 stayed within, and at 1.1 times that of half of them, which is far more often than anybody should.
@@ -112,16 +115,17 @@ T_975 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 
 """Student's t, by degrees of freedom: intervals over seeds."""
 
 
-def demonstrated(folder: Path) -> tuple[dict[str, Any], Path]:
+def demonstrated(folder: Path, own_start: bool) -> tuple[dict[str, Any], Path]:
     """Returns the recipe of the newest demonstration in a data folder, without its warm start, and the model that its
-    warm start ended with."""
+    warm start ended with; with `own_start`, the recipe, and the pretrained model that the demonstration began with."""
     from appliance.ledger.sqlite import SqliteLedger
 
+    stage = "imported" if own_start else "warm_start"
     with SqliteLedger(folder / "ledger.sqlite3") as ledger:
-        plan = next(one.plan for one in ledger.cycles() if one.kind == "demo" and "start" in one.plan)
-        checkpoint = ledger.checkpoint(plan["start"])
-    assert checkpoint is not None
-    return {**plan["recipe"], "warm_start": {}}, folder / checkpoint.folder
+        made = {one.cycle: one for one in ledger.checkpoints() if one.stage == stage}
+        cycle = next(one for one in ledger.cycles() if one.kind == "demo" and one.id in made)
+    recipe = cycle.plan["recipe"] if own_start else {**cycle.plan["recipe"], "warm_start": {}}
+    return recipe, folder / made[cycle.id].folder
 
 
 def one_seed(
@@ -134,6 +138,7 @@ def one_seed(
     results: Path,
     demo: Path | None,
     most: int | None,
+    own_start: bool,
 ) -> None:
     """All arms of one seed, an added line each; figures as shares of 1, gains in points."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -144,6 +149,7 @@ def one_seed(
     from appliance.learning.recipes.recipe import Recipe
     from appliance.learning.signal.comparison import compare
     from appliance.ledger.sqlite import SqliteLedger
+    from appliance.planning.recommend import WARM_RATES
     from appliance.records.cycles import Cycle, CycleState
     from appliance.records.rollouts import Purpose
     from appliance.records.training import Group, Judged, RolloutFilter
@@ -201,14 +207,14 @@ def one_seed(
     settings = Settings.load({"data": str(data)})
     begun: dict[str, Any] = {}
     if demo is not None:
-        begun, model = demonstrated(demo)
+        begun, model = demonstrated(demo, own_start)
     dtype = "bfloat16" if begun.get("training", {}).get("precision") == "bfloat16" else "auto"
     start: str | None = None
     with SqliteLedger(data / "ledger.sqlite3") as ledger:
         for arm in arms:
             known = ledger.cycle(f"{arm}-{seed}")
             if any(one["arm"] == arm and one["seed"] == seed for one in rows(results, tokens, small, model)):
-                start = known.plan.get("start", start) if known is not None else start
+                start = known.plan.get("start", start) if known is not None and not own_start else start
                 continue
             shape: dict[str, Any] = {**begun}
             for name, part in ((SMALL_DEMO if begun else SMALL) if small else {}).items():
@@ -216,6 +222,8 @@ def one_seed(
             steps = most or max(20, (tokens or 0) // LEAST_A_STEP)
             budget = {"steps": steps, "watch_drop": 1.0, "watch_every": steps, "checkpoint_every": steps}
             budget = {} if tokens is None and most is None else budget
+            if own_start:
+                shape["warm_start"] |= {"learning_rate": WARM_RATES[ARMS[arm].get("method", "full")]}
             recipe = Recipe.model_validate({**shape, "training": {**shape.get("training", {}), **budget, **ARMS[arm]}})
             plan: dict[str, Any] = {"recipe": recipe.model_dump(mode="json")}
             if start is not None:
@@ -239,7 +247,7 @@ def one_seed(
                 cycles.CycleRun(cycle, context, progress, model).train()
                 progress = CycleProgress(progress.cycle, ledger, time.monotonic)
                 cycles.CycleRun(progress.cycle, context, progress, model).evaluate()
-            start = progress.cycle.plan["start"]
+            start = None if own_start else progress.cycle.plan["start"]
             evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
             assert evaluation is not None
             sampled = compare(evaluation.candidate, evaluation.champion)
@@ -342,6 +350,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--model", type=Path, help="a model folder to begin with")
     parser.add_argument("--demo", type=Path, help="the data folder of a demonstration to begin with")
+    parser.add_argument("--own-start", action="store_true", help="with --demo: each arm makes its own warm start")
     parser.add_argument("--steps", type=int, help="steps of each arm")
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--json", type=Path)
@@ -355,18 +364,19 @@ def main() -> None:
         parser.error(f"there is no arm {', '.join(sorted(unknown))}; there are {', '.join(ARMS)}")
     if arguments.table and arguments.results is None:
         parser.error("--table needs --results")
+    if arguments.own_start and arguments.demo is None:
+        parser.error("--own-start needs --demo")
     arms = [arguments.beside, *(arm for arm in arms if arm != arguments.beside)]
     with tempfile.TemporaryDirectory(prefix="assay-learning-") as folder:
         results = (arguments.results or Path(folder) / "results.jsonl").resolve()
         demo = arguments.demo and arguments.demo.resolve()
         model = arguments.model and arguments.model.resolve()
-        model = demonstrated(demo)[1] if demo is not None else model
+        model = demonstrated(demo, arguments.own_start)[1] if demo is not None else model
         if arguments.one is not None:
             data = results.with_suffix(f".{arguments.one}")
             data.mkdir(exist_ok=True)
-            one_seed(
-                arguments.one, data, arms, arguments.tokens, arguments.small, model, results, demo, arguments.steps
-            )
+            beside = (results, demo, arguments.steps, arguments.own_start)
+            one_seed(arguments.one, data, arms, arguments.tokens, arguments.small, model, *beside)
             return
         if not arguments.table:
             run_seeds(arguments, arms, results)
@@ -396,6 +406,7 @@ def run_seeds(arguments: argparse.Namespace, arms: list[str], results: Path) -> 
             command += ["--small"] * arguments.small
             command += ["--model", str(arguments.model.resolve())] if arguments.model is not None else []
             command += ["--demo", str(arguments.demo.resolve())] if arguments.demo is not None else []
+            command += ["--own-start"] * arguments.own_start
             command += ["--steps", str(arguments.steps)] if arguments.steps is not None else []
             running[seed] = subprocess.Popen(command, cwd=ROOT)
         for seed, process in list(running.items()):

@@ -4,8 +4,9 @@
 
 FOLDER has source distributions with tests (`pip download --no-deps --no-binary :all: NAME`). Needs root. For each:
 tests, stable ones, faults tried and tasks; then reference and untouched repository are judged in fresh sandboxes (bars:
-100 % and 0 % pass). A second verdict on the reference that differs counts as flaky (bar: under 1 %). A run that was
-stopped goes on where it was with the same `--journal`.
+100 % and 0 % pass), and the cheats of `repository_cheats.py` for its first task (bar: none passes). A second verdict on
+the reference that differs counts as flaky (bar: under 1 %). A run that was stopped goes on where it was with the same
+`--journal`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.record import write_run
+from benchmarks.repository_cheats import CHEATS, cheated
 from curriculum.contract.errors import CurriculumError
 from curriculum.own.containers import install_container
 from curriculum.own.harbor import untouched
@@ -61,16 +63,19 @@ def measured(place: Path, pool: SessionPool, folder: Path, tasks: int, judged: i
         "reference passes": sum(one[0] for one in verdicts),
         "reference differs": sum(one[0] != one[1] for one in verdicts),
         "untouched passes": sum(one[2] for one in verdicts),
+        "cheats that pass": [cheat for row in rows[:1] for cheat in CHEATS if _passes(pool, row, cheated(row, cheat))],
         "seconds": round(time.monotonic() - begun, 1),
     }
     return found
 
 
 def _verdicts(pool: SessionPool, row: OwnRow) -> tuple[bool, bool, bool]:
+    return _passes(pool, row, row.answer), _passes(pool, row, row.answer), _passes(pool, row, untouched(row))
+
+
+def _passes(pool: SessionPool, row: OwnRow, submission: str) -> bool:
     assert isinstance(row.spec, FilesSpec)
-    verifier = FilesVerifier(pool, priority=Priority.JOB)
-    first, second, nothing = (verifier.verify(row.spec, text) for text in (row.answer, row.answer, untouched(row)))
-    return first.passed, second.passed, nothing.passed
+    return FilesVerifier(pool, priority=Priority.JOB).verify(row.spec, submission).passed
 
 
 def main() -> int:
@@ -90,11 +95,13 @@ def main() -> int:
             print(found[-1], flush=True)
     names = ("tasks", "judged", "reference passes", "reference differs", "untouched passes")
     total = {name: sum(one.get(name, 0) for one in found) for name in names}
+    total["cheats that pass"] = sum(len(one.get("cheats that pass", ())) for one in found)
     print(total)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     if given.json:
         write_run({"repositories": found, "total": total, "cpu": used.ru_utime + used.ru_stime}, given.json)
-    holds = total["reference passes"] == total["judged"] and not total["untouched passes"]
+    holds = total["reference passes"] == total["judged"]
+    holds &= not total["untouched passes"] and not total["cheats that pass"]
     return 0 if holds and total["tasks"] else 1
 
 

@@ -121,9 +121,9 @@ def recorded_alias(ledger: Path, name: str) -> str | None:
 
 
 def recorded_aliases(ledger: Path) -> dict[str, str]:
-    """Returns the digests of the models with an alias in the ledger; empty without one. Raises AssayError for an
-    unreadable ledger."""
-    if not ledger.exists():
+    """Returns the digests of the models with an alias in the ledger; empty without one, and for an empty file, as
+    SQLite creates it before its first table. Raises AssayError for an unreadable ledger."""
+    if not ledger.exists() or not ledger.stat().st_size:
         return {}
     with reading(ledger) as sql:
         rows = sql.execute("SELECT name, manifest FROM aliases WHERE manifest IS NOT NULL").fetchall()

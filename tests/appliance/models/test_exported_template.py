@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from broken_models import CHATML, chatml, edit, sound
 
-from appliance.models.export_model import export
+from appliance.errors import AssayError
+from appliance.models.export_model import export, recorded_aliases
 from appliance.rendering import told
 
 
@@ -36,3 +37,11 @@ def test_a_format_without_a_template_is_exported_as_it_is(tmp_path: Path) -> Non
     assert not (tmp_path / "out" / "chat_template.jinja").exists()
     (source / "rendering.json").write_text('{"format": "nobody"}')
     assert "unknown format" in export(str(source), tmp_path / "other", tmp_path / "data", "").template
+
+
+def test_a_ledger_whose_first_table_was_not_yet_written_names_no_model(tmp_path: Path) -> None:
+    (tmp_path / "ledger.sqlite3").touch()
+    assert recorded_aliases(tmp_path / "ledger.sqlite3") == {}
+    (tmp_path / "ledger.sqlite3").write_text("no database, but long enough to look like one")
+    with pytest.raises(AssayError, match="cannot be read"):
+        recorded_aliases(tmp_path / "ledger.sqlite3")
