@@ -18,7 +18,8 @@ from pydantic import Field, ValidationError
 from curriculum.adapters import ADAPTERS
 from curriculum.contract.environment import MadeCall, ToolSchema
 from curriculum.contract.errors import CurriculumError
-from curriculum.environments.orchestration.plans import executed, failure_modes
+from curriculum.environments.orchestration.failures import failure_modes
+from curriculum.environments.orchestration.plans import executed
 from curriculum.environments.orchestration.published import ALL_SERVICES, GIVEN, PUBLISHED, given
 from curriculum.environments.orchestration.services import SERVICES
 from runtime.model import FrozenModel
@@ -88,7 +89,7 @@ class OrchestrationEnvironment:
     def failure_modes(
         self, setup: Mapping[str, Any], calls: Sequence[MadeCall], *, answered: bool, passed: bool
     ) -> Mapping[str, int]:
-        """Counts the seven failure modes of LiveMCP-101 in a rollout's tool calls; see `plans`."""
+        """Counts the seven failure modes of LiveMCP-101 in a rollout's tool calls; see `failures`."""
         asked = OrchestrationSetup.model_validate(setup)
         steps = executed(asked.question, asked.seed, asked.day).steps
         return failure_modes(steps, calls, answered=answered, passed=passed)

@@ -11,14 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from curriculum.environments.orchestration.services import (
-    CITIES,
-    CURRENCIES,
-    PRODUCTS,
-    SERVICES,
-    TOOLS,
-    Service,
-)
+from curriculum.environments.orchestration.services import CITIES, CURRENCIES, PRODUCTS, SERVICES, TOOLS, Service
 
 ZONES = {
     "Africa/Lagos": 60,
@@ -36,6 +29,7 @@ ZONES = {
 }
 """Minutes east of Greenwich, by name."""
 SUPPLIERS = ("Ostrel", "Pinnock", "Quill", "Rasmus", "Sorrel", "Tamber")
+ENTITIES = (*CITIES, *PRODUCTS, *SUPPLIERS)
 SHARED = "/work/shared"
 """The folder that the filesystem server serves."""
 GRAPH = "/work/graph.jsonl"
@@ -45,35 +39,31 @@ GRAPH = "/work/graph.jsonl"
 class Memory(Service):
     """A knowledge graph of the firm's offices, products and suppliers."""
 
-    def open_nodes(self, names: list[str]) -> dict[str, list[dict[str, object]]]:
+    def open_nodes(self, names: list[str]) -> dict[str, list[dict[str, Any]]]:
         """The entities of these names, and the relations from or to them."""
-        entities, relations = self.graph()
-        return {
-            "entities": [one for one in entities if one["name"] in names],
-            "relations": [one for one in relations if one["from"] in names or one["to"] in names],
-        }
+        found = [one for one in self.relations() if one["from"] in names or one["to"] in names]
+        return {"entities": [self.entity(name) for name in ENTITIES if name in names], "relations": found}
 
-    def graph(self) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-        """All entities and relations."""
+    def entity(self, name: str) -> dict[str, Any]:
         folder = Filesystem(self._seed, self._day)
-        entities: list[tuple[str, str, list[str]]] = []
-        relations: list[tuple[str, str, str]] = []
-        for city in CITIES:
-            zone, before = (self._one(tuple(ZONES), when, city) for when in ("zone", "old zone"))
-            hours = f"opening hours: {folder.hours(city)}"
-            entities.append((city, "office", [f"time zone: {zone}", f"time zone in the register of last year: {before}", hours]))
+        if name in CITIES:
+            kind, zones = "office", [self._one(tuple(ZONES), when, name) for when in ("zone", "old zone")]
+            noted = [f"time zone: {zones[0]}", f"time zone in the register of last year: {zones[1]}"]
+            noted.append(f"opening hours: {folder.hours(name)}")
+        elif name in PRODUCTS:
+            kind, noted = "product", [f"weight: {self._draw(1, 90, 'kg', name)} kg"]
+        else:
+            kind, noted = "supplier", [f"price list: {folder.prices(name)}"]
+        return {"name": name, "entityType": kind, "observations": noted}
+
+    def relations(self) -> list[dict[str, Any]]:
+        found = []
         for product in PRODUCTS:
-            entities.append((product, "product", [f"weight: {self._draw(1, 90, 'kg', product)} kg"]))
-            others = tuple(one for one in PRODUCTS if one != product)
-            relations.append((product, "is replaced by", self._one(others, "next", product)))
-            relations.append((product, "is supplied by", self._one(SUPPLIERS, "supplier", product)))
-        for supplier in SUPPLIERS:
-            entities.append((supplier, "supplier", [f"price list: {folder.prices(supplier)}"]))
-            relations.append((supplier, "delivers from", self._one(CITIES, "from", supplier)))
-        return (
-            [{"name": name, "entityType": kind, "observations": told} for name, kind, told in entities],
-            [{"from": start, "to": end, "relationType": kind} for start, kind, end in relations],
-        )
+            other = self._one(tuple(one for one in PRODUCTS if one != product), "next", product)
+            found.append((product, "is replaced by", other))
+            found.append((product, "is supplied by", self._one(SUPPLIERS, "supplier", product)))
+        found += [(supplier, "delivers from", self._one(CITIES, "from", supplier)) for supplier in SUPPLIERS]
+        return [{"from": start, "to": end, "relationType": kind} for start, kind, end in found]
 
 
 class Filesystem(Service):
@@ -87,24 +77,24 @@ class Filesystem(Service):
 
     def read_text_file(self, path: str) -> str:
         """The text of a file."""
-        return self.texts()[path]
-
-    def texts(self) -> dict[str, str]:
-        """All files by path."""
-        found = {}
         for city in CITIES:
-            opens, closes, before = (
-                f"{self._draw(*between, when, city, self._day):02}:{self._draw(0, 59, when, 'minute', city, self._day):02}"
-                for when, between in (("opens", (6, 10)), ("closes", (16, 20)), ("opened", (6, 10)))
-            )
-            found[self.hours(city)] = f"Office of {city}\nopens: {opens}\ncloses: {closes}\nopened last year: {before}\n"
-        for supplier in SUPPLIERS:
-            lines = ["product,amount,currency,last year"]
-            for product in PRODUCTS:
-                amount, before = (self._draw(11, 480, when, supplier, product, self._day) for when in ("now", "before"))
-                lines.append(f"{product},{amount},{self._one(CURRENCIES, 'in', supplier)},{before}")
-            found[self.prices(supplier)] = "\n".join(lines) + "\n"
-        return found
+            if path == self.hours(city):
+                hours = [self._time(when, city) for when in ("opens", "closes", "opened last year")]
+                return "Office of {}\nopens: {}\ncloses: {}\nopened last year: {}\n".format(city, *hours)
+        [supplier] = [one for one in SUPPLIERS if path == self.prices(one)]
+        lines = ["product,amount,currency,last year"]
+        for product in PRODUCTS:
+            amount, before = (self._draw(11, 480, when, supplier, product, self._day) for when in ("now", "before"))
+            lines.append(f"{product},{amount},{self._one(CURRENCIES, 'in', supplier)},{before}")
+        return "\n".join(lines) + "\n"
+
+    def paths(self) -> list[str]:
+        return [*map(self.hours, CITIES), *map(self.prices, SUPPLIERS)]
+
+    def _time(self, when: str, city: str) -> str:
+        first = 16 if when == "closes" else 6
+        hour, minute = divmod(self._draw(60 * first, 60 * first + 299, when, city, self._day), 60)
+        return f"{hour:02}:{minute:02}"
 
 
 class Time(Service):
@@ -117,7 +107,7 @@ class Time(Service):
         return {"target": {"datetime": f"2000-01-01T{found // 60:02}:{found % 60:02}:00"}}
 
 
-class Server(NamedTuple):
+class PublishedServer(NamedTuple):
     """A server that others publish."""
 
     service: type[Service]
@@ -130,28 +120,27 @@ class Server(NamedTuple):
 
 
 PUBLISHED = {
-    "memory": Server(Memory, ("open_nodes", "search_nodes", "read_graph"), "server_memory"),
-    "filesystem": Server(
+    "memory": PublishedServer(Memory, ("open_nodes", "search_nodes", "read_graph"), "server_memory"),
+    "filesystem": PublishedServer(
         Filesystem,
         ("read_text_file", "list_directory", "search_files", "list_allowed_directories"),
         "server_filesystem",
         (SHARED,),
     ),
-    "time": Server(Time, ("convert_time",), "mcp_server_time", ("--local-timezone", "UTC")),
+    "time": PublishedServer(Time, ("convert_time",), "mcp_server_time", ("--local-timezone", "UTC")),
 }
 """By name: two from npm, and one from PyPI."""
 ALL_SERVICES = SERVICES | {name: one.service for name, one in PUBLISHED.items()}
 ALL_TOOLS = TOOLS | {name: one.tools for name, one in PUBLISHED.items()}
-
-
 GIVEN = "given.json"
 """The file that a world gets, with what `given` returns."""
 
 
 def given(seed: int, day: int, servers: Sequence[str]) -> Mapping[str, Any]:
     """Returns what a world needs for these of the servers: how it starts each, and their files by path."""
-    entities, relations = Memory(seed, day).graph()
-    lines = [{"type": "entity", **one} for one in entities] + [{"type": "relation", **one} for one in relations]
+    graph, folder = Memory(seed, day), Filesystem(seed, day)
+    lines = [{"type": "entity", **graph.entity(name)} for name in ENTITIES]
+    lines += [{"type": "relation", **one} for one in graph.relations()]
     return {
         "servers": {
             name: {
@@ -163,5 +152,6 @@ def given(seed: int, day: int, servers: Sequence[str]) -> Mapping[str, Any]:
             for name in servers
         },
         "environment": {"MEMORY_FILE_PATH": GRAPH},
-        "files": {GRAPH: "\n".join(map(json.dumps, lines)), **Filesystem(seed, day).texts()},
+        "files": {GRAPH: "\n".join(map(json.dumps, lines))}
+        | {path: folder.read_text_file(path) for path in folder.paths()},
     }

@@ -1,11 +1,11 @@
 """The client of a world of orchestration: starts servers, lists their tools, forwards calls. It runs in the guest.
 
-What always holds: the servers are a process of their own, in which each speaks the Model Context Protocol by the SDK,
-as on standard input and output, over a pair of pipes; nothing else connects them to this one. Servers that others
-publish, which a world has if its file `given.json` says how they start, have a process each, and only their tools that
-it names are offered. All of them begin with the world, and no call changes one. A server that ends, or says what is no answer, breaks the world at once. No clock is
-read here: one that does not answer is waited for until the host ends the call, whose limit is of the world's own time.
-What a server says is text for the model and nothing else; nothing that it asks for is done.
+What always holds: the servers are processes of their own, ours one together, in which each speaks the Model Context
+Protocol, as on standard input and output, over a pair of pipes; nothing else connects them to this one. Of servers that
+others publish, which a world has where its file `given.json` says how they start, only the tools that it names are
+offered. All begin with the world, and no call changes one. A server that ends, or says what is no answer, breaks the
+world at once. No clock is read here: one that does not answer is waited for until the host ends the call, whose limit
+is of the world's own time. What a server says is text for the model and nothing else; nothing that it asks for is done.
 """
 
 import asyncio
@@ -208,7 +208,9 @@ def plain(text: str) -> str:
 
 def list_tools(server: "str | None") -> str:
     if server is None:
-        about = {name: PUBLISHED[name]["about"] if name in PUBLISHED else SERVICES[name].__doc__ for name in CLIENTS.names}
+        about = {
+            name: PUBLISHED[name]["about"] if name in PUBLISHED else SERVICES[name].__doc__ for name in CLIENTS.names
+        }
         return "\n".join(f"{name}: {said}" for name, said in about.items())
     lines = []
     for name, tool in known(server).items():
