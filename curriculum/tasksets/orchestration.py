@@ -1,4 +1,4 @@
-"""Questions whose answer takes several servers of the Model Context Protocol, in the world `orchestration`.
+"""Questions whose answer takes several servers of the Model Context Protocol, ours and those that others publish.
 
 Invariants: the answer is the plan's result on the day of the setup, executed on the services themselves; for servers
 that others publish on a second way to what they answer, never on them. The servers and tools include some that the plan
