@@ -328,7 +328,7 @@ system_packages() {
         missing+=(util-linux)
         why="${why:+$why; }no setpriv, which ties a sandbox's life to its parent's"
     fi
-    for pair in git:git ssh-keygen:openssh-client ip:iproute2; do
+    for pair in git:git ssh-keygen:openssh-client ip:iproute2 npm:npm; do
         if [ "$MODE" = test ] && ! command -v "${pair%%:*}" >/dev/null 2>&1; then
             missing+=("${pair#*:}")
             why="${why:+$why; }some tests start ${pair%%:*}"
@@ -976,7 +976,7 @@ static_checks() {
 # Packages that some tests' sandboxes have; without them these tests are skipped, and say so.
 test_adapters() {
     local name
-    for name in mcp openenv reasoning_gym; do # 39, 94 and 197 MiB; verifiers takes 327, and is left to who wants it
+    for name in mcp mcp_servers openenv reasoning_gym; do # 39, 198, 94, 197 MiB; verifiers takes 327, and is left out
         if ! plan "assay curriculum adapter install $name: packages for sandboxes, which some tests need"; then continue; fi
         "$VENV/bin/assay" curriculum adapter install "$name" ||
             detail "the tests that need $name are skipped; read the message above"

@@ -116,7 +116,7 @@ def _reference(name: str, draft: TaskDraft) -> tuple[float | None, float | None]
         return len(calls), len(calls[-1])
     if draft.topic.startswith("composed_"):
         return len(re.findall(r"(?:Let|Write) \w(?:\(x\))? (?:be|for|=) ", draft.messages[-1].text)), None
-    if draft.environment == "orchestration":
+    if draft.environment in ("orchestration", "published_servers"):
         return len(executed(draft.world["question"], draft.world["seed"], draft.world["day"]).steps), None
     match draft.spec.kind:
         case "game":

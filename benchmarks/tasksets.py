@@ -76,7 +76,7 @@ TRIED = frozenset(
         *("program_tracing", "program_theorems"),
         *(f"contest_{of}" for of in ("arrays", "choices", "words", "trees", "graphs", "numbers")),
         "regular_expressions",
-        *("research", "mail_search", "terminal_repairs", "data_reports"),
+        *("research", "mail_search", "terminal_repairs", "data_reports", "published_servers"),
     )
 )
 """Made by trying: chains of steps until all of them fit, all orders or fillings until one answer is left, a search with

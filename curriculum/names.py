@@ -76,6 +76,7 @@ PLACES: dict[str, dict[str, str]] = {
         "research": "curriculum.tasksets.research:RESEARCH_QUESTIONS",
         "research_reports": "curriculum.tasksets.research:RESEARCH_REPORTS",
         "orchestration": "curriculum.tasksets.orchestration:TOOL_ORCHESTRATION",
+        "published_servers": "curriculum.tasksets.orchestration:PUBLISHED_ORCHESTRATION",
         "terminal_repairs": "curriculum.tasksets.terminal_repairs:TERMINAL_REPAIRS",
     },
 }

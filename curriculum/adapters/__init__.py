@@ -8,7 +8,7 @@ requirements, a lock of these with all dependencies (`installing.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,16 +49,20 @@ class Adapter(NamedTuple):
     """Distributions of which an owner's package needs one; the first is added unless it requires one itself."""
     needs: tuple[str, ...] = ()
     """Requirements of the adapter's own program in a guest."""
+    npm: bool = False
+    """True if packages from npm belong to the set, as a file beside this one locks them: it takes npm to install."""
     versions: tuple[str, ...] = ()
     """`pins` of an adapter from outside; built-in ones have a file."""
 
     @property
     def pins(self) -> tuple[str, ...]:
         """Exact versions of all packages that the adapter's guests have, dependencies included: `name==version`."""
-        if self.versions:
-            return self.versions
-        lines = Path(__file__).with_name(f"{self.name}.txt").read_text(encoding="utf-8").splitlines()
-        return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+        return self.versions or tuple(_listed(self.name))
+
+    @property
+    def npm_lock(self) -> str:
+        """Lock of the packages from npm, as the text of a `package-lock.json`; empty without any."""
+        return Path(__file__).with_name(f"{self.name}.json").read_text(encoding="utf-8") if self.npm else ""
 
     def set_name(self, package: str = "") -> str:
         """Returns the name of the adapter's package set, with the owner's package if one is given."""
@@ -71,7 +75,8 @@ class Adapter(NamedTuple):
         if not digest:
             return None
         if not package:
-            return PackageSet(digest=digest, preload=self.imports, memory_mib=self.memory_mib)
+            seconds = OWNED_SECONDS if self.npm else 0.0
+            return PackageSet(digest=digest, preload=self.imports, memory_mib=self.memory_mib, call_seconds=seconds)
         folder = set_folder(digest)
         preload = tuple(name for name in self.imports if _has_module(folder, name))
         memory = max(self.memory_mib, NODE_MIB if has_programs(folder) else 0)
@@ -94,6 +99,15 @@ class Adapter(NamedTuple):
         return {f"{name}.py": STAND_IN for name in self.stand_ins}
 
 
+def _listed(name: str) -> Iterator[str]:
+    """Yields the versions that the file of an adapter lists, and those of files that it refers to (`-r mcp.txt`)."""
+    for line in Path(__file__).with_name(f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("-r "):
+            yield from _listed(line.removeprefix("-r ").removesuffix(".txt"))
+        elif line.strip() and not line.startswith("#"):
+            yield line.strip()
+
+
 def _has_module(folder: Path, name: str) -> bool:
     path = folder / name.replace(".", "/")
     return path.is_dir() or path.with_suffix(".py").is_file()
@@ -109,6 +123,15 @@ _ROWS = (
         worlds=("orchestration",),
         takes_package=True,
         tasks_given=True,
+    ),
+    Adapter(
+        "mcp_servers",
+        "servers that others publish on PyPI and npm, and ours beside them",
+        ("mcp", "mcp.server", "mcp.client.session", "anyio._backends._asyncio", "mcp_server_time"),
+        NODE_MIB,
+        198,
+        worlds=("published_servers",),
+        npm=True,
     ),
     Adapter(
         "reasoning_gym",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from curriculum.adapters import Adapter
-from curriculum.adapters.npm import PREFIX, npm_package
+from curriculum.adapters.npm import PREFIX, locked_packages, npm_package
 from curriculum.adapters.packages import OwnerPackage, guest_package
 from curriculum.contract.errors import CurriculumError
 from runtime.package_sets import InstalledSet, extend_set, guest_version, install_set
@@ -43,7 +43,8 @@ def install_adapter(adapter: Adapter, place: str = "", beside: Sequence[str] = (
     if owned is not None:
         owned = owned._replace(requires=(*owned.requires, *beside))
     if owned is None or not owned.requires:
-        base = install_set(adapter.set_name(), adapter.pins, adapter.imports, added=adapter.stand_in_files)
+        added = dict(adapter.stand_in_files) | (locked_packages(adapter.npm_lock) if adapter.npm else {})
+        base = install_set(adapter.set_name(), adapter.pins, adapter.imports, added=added)
         if owned is None:
             return InstalledPackages(base, "", len(adapter.pins))
         extended = extend_set(adapter.set_name(owned.name), base.folder, owned.files)

@@ -12,11 +12,14 @@ from curriculum.environments.foreign import FOREIGN
 from curriculum.environments.games.environment import GAMES
 from curriculum.environments.mail.environment import MAIL
 from curriculum.environments.mcp import MCP
-from curriculum.environments.orchestration import ORCHESTRATION
+from curriculum.environments.orchestration import ORCHESTRATION, PUBLISHED_SERVERS
 from curriculum.environments.research import RESEARCH
 from curriculum.environments.terminal.environment import CONTAINER, TERMINAL
 
-_ROWS: tuple[Environment, ...] = (MAIL, GAMES, RESEARCH, ORCHESTRATION, TERMINAL, CONTAINER, MCP, *FOREIGN.values())
+_ROWS: tuple[Environment, ...] = (
+    *(MAIL, GAMES, RESEARCH, ORCHESTRATION, PUBLISHED_SERVERS, TERMINAL, CONTAINER, MCP),
+    *FOREIGN.values(),
+)
 ENVIRONMENTS: OpenTable[Environment] = OpenTable(
     "environments", {environment.name: environment for environment in _ROWS}
 )

@@ -105,7 +105,7 @@ def test_every_topic_is_asked_and_what_is_asked_grows_with_the_level(name: str, 
 def size(draft: TaskDraft) -> int:
     """How many digits and signs the question has, and the length of the answer; where it is about a world, how many
     words it has: no more than a measure of its size."""
-    if draft.environment in ("research", "orchestration"):
+    if draft.environment in ("research", "orchestration", "published_servers"):
         return len(draft.messages[-1].text.split())
     asked = "".join([draft.messages[-1].text, *draft.files.values(), json.dumps(dict(draft.world))])
     return len(re.findall(r"[0-9+*/^<>=-]", asked)) + len(draft.answer)

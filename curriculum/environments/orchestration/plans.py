@@ -1,18 +1,7 @@
-"""Plans behind orchestration questions: which server to call with what; and the failure modes of a rollout.
+"""Plans behind orchestration questions: which server to call with what.
 
 Invariants: a plan is a pure function of its question and of the replies. Executed on the services themselves it gives
 the ground truth and its steps; executed through a world, the answer of an oracle.
-
-The seven failure modes are those of LiveMCP-101 (2508.15760, section 4.3), narrowed to what code can decide from the
-plan's steps, the calls and whether the answer passed:
-
-    ignoring_requirement        it failed, and some tools of the plan were called, but not all
-    overconfident_self_solving  it answered, and no tool of the plan was ever called
-    unproductive_thinking       it ended without an answer, or made the same call three times
-    wrong_tool                  calls of a tool that the plan does not need, or that does not exist; listing is exempt
-    syntactic_errors            calls whose arguments do not fit the tool's schema
-    semantic_errors             calls of a tool of the plan that fit its schema, with arguments that no step has
-    output_parsing_errors       it failed, answered, and each step of the plan had been called with its arguments
 """
 
 from __future__ import annotations
@@ -24,16 +13,8 @@ from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
-from curriculum.contract.environment import MadeCall
-from curriculum.environments.orchestration.services import (
-    CITIES,
-    CURRENCIES,
-    PEOPLE,
-    PRODUCTS,
-    SERVICES,
-    TOOLS,
-    WAREHOUSES,
-)
+from curriculum.environments.orchestration.published import ALL_SERVICES, ALL_TOOLS, ZONES
+from curriculum.environments.orchestration.services import CITIES, CURRENCIES, PEOPLE, PRODUCTS, WAREHOUSES
 
 Ask = Callable[[str, str, Mapping[str, Any]], Any]
 """Calls a tool of a server, and returns its answer as parsed JSON."""
@@ -44,6 +25,11 @@ class PlanStep(NamedTuple):
     server: str
     tool: str
     arguments: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """Text that equal calls share."""
+        return json.dumps([self.server, self.tool, dict(self.arguments)], sort_keys=True)
 
 
 class ExecutedPlan(NamedTuple):
@@ -58,8 +44,8 @@ def executed(question: Question, seed: int, day: int) -> ExecutedPlan:
 
     def ask(server: str, tool: str, arguments: Mapping[str, Any]) -> Any:
         steps.append(PlanStep(server, tool, dict(arguments)))
-        assert tool in TOOLS[server]
-        return getattr(SERVICES[server](seed, day), tool)(**arguments)
+        assert tool in ALL_TOOLS[server]
+        return getattr(ALL_SERVICES[server](seed, day), tool)(**arguments)
 
     return ExecutedPlan(answer(question, ask), tuple(steps))
 
@@ -71,28 +57,42 @@ def answer(question: Question, ask: Ask) -> int:
 def drawn(plan: str, level: int, rng: Random) -> dict[str, Any]:
     """Draws an orchestration question of that plan and level: people, cities, product, amounts and currency."""
     people, cities = rng.sample(PEOPLE, 3), rng.sample(CITIES, 2)
-    return {
+    found: dict[str, Any] = {
         "plan": plan, "level": level, "people": people, "city": cities[0], "product": rng.choice(PRODUCTS),
         "quantity": rng.randint(5, 60), "warehouses": rng.sample(WAREHOUSES, 2), "currency": rng.choice(CURRENCIES),
     }  # fmt: skip
+    return found | ({"zone": rng.choice(tuple(ZONES))} if plan in PUBLISHED_CHAINS else {})
 
 
 CHAINS = {"orders": (2, 4), "trips": (3, 6)}
 """Meetings that the questions of the levels above `LONGEST` follow, by plan."""
 LONGEST = 4
 """Highest level whose question follows at most two meetings of one chain."""
+REPEATED = 3
+"""Times of one call that count as a failure."""
+PUBLISHED_CHAINS = {"openings": (3, 5), "supplies": (2, 4)}
+"""Meetings that the questions of levels 3 and 4 follow, by plan over servers that others publish too."""
 
 
 def is_straight(question: Question, steps: Sequence[PlanStep]) -> bool:
-    """True if a plan asks nobody twice for the next meeting: its chain meets no person again before it ends."""
+    """True if a plan asks nobody twice for the next meeting: its chain meets no person again before it ends. One over
+    servers that others publish makes no call three times either, as that is a failure."""
     asked = [str(step.arguments["person"]) for step in steps if step.tool == "next_meeting"]
-    return question["level"] <= LONGEST or len(set(asked)) == len(asked)
+    times = Counter(step.key for step in steps)
+    if question["plan"] in PUBLISHED_CHAINS and max(times.values()) >= REPEATED:
+        return False
+    may_return = question["plan"] in CHAINS and question["level"] <= LONGEST
+    return may_return or len(set(asked)) == len(asked)
 
 
 def _chained(question: Question, ask: Ask) -> list[tuple[str, Mapping[str, Any]]]:
     """Follows a chain of meetings: returns each person with the next meeting, whose other person comes next."""
-    person, found = question["people"][0], []
-    for _ in range(CHAINS[question["plan"]][question["level"] - LONGEST - 1]):
+    return _followed(question["people"][0], CHAINS[question["plan"]][question["level"] - LONGEST - 1], ask)
+
+
+def _followed(person: str, count: int, ask: Ask) -> list[tuple[str, Mapping[str, Any]]]:
+    found = []
+    for _ in range(count):
         meeting = ask("calendar", "next_meeting", {"person": person})
         found.append((person, meeting))
         person = meeting["with"]
@@ -135,8 +135,7 @@ def _cost(question: Question, ask: Ask) -> tuple[int, str]:
         meeting = question.get("met") or ask("calendar", "next_meeting", {"person": person})
         person, city = meeting["with"], meeting["city"]
     if level >= 1:
-        lines = ask("files", "read_file", {"name": f"order-{person.lower()}.txt"}).splitlines()
-        found = dict(line.split(": ", 1) for line in lines if ": " in line)
+        found = _lines(ask("files", "read_file", {"name": f"order-{person.lower()}.txt"}))
         product, quantity, currency = found["product"], int(found["quantity"]), found["pays in"]
     if level >= 2:
         warehouse = question["warehouses"][0]
@@ -186,53 +185,75 @@ def _forecast(meeting: Mapping[str, Any], ask: Ask) -> Mapping[str, Any]:
     return found
 
 
-PLANS: Mapping[str, Callable[[Question, Ask], int]] = {"orders": _order, "trips": _trip}
+def _openings(question: Question, ask: Ask) -> int:
+    """Computes when offices in the cities of meetings open, in another time zone, and the ways between the cities."""
+    level, people = question["level"], question["people"]
+    if level < 3:
+        chain = [ask("calendar", "next_meeting", {"person": person}) for person in people[: 1 + min(level, 1)]]
+    else:
+        count = PUBLISHED_CHAINS["openings"][level - 3]
+        chain = [meeting for _, meeting in _followed(people[0], count, ask)]
+    offices = [(meeting["city"], _noted(meeting["city"], ask)) for meeting in chain]
+    total = 0
+    for _, noted in offices if level >= 3 else offices[:1]:
+        opens = _lines(ask("filesystem", "read_text_file", {"path": noted["opening hours"]}))["opens"]
+        zones = noted["time zone"], question["zone"] if level in (0, 3, 4) else offices[1][1]["time zone"]
+        asked = {"source_timezone": zones[0], "time": opens, "target_timezone": zones[1]}
+        there = ask("time", "convert_time", asked)["target"]["datetime"].partition("T")[2]
+        total += int(there[:2]) * 60 + int(there[3:5])
+    for (before, _), (after, _) in pairwise(offices if level >= 2 else ()):
+        total += int(ask("routing", "minutes", {"origin": before, "destination": after}))
+    return total
 
 
-MODES = (
-    "ignoring_requirement",
-    "overconfident_self_solving",
-    "unproductive_thinking",
-    "wrong_tool",
-    "syntactic_errors",
-    "semantic_errors",
-    "output_parsing_errors",
-)
-REPEATED = 3
-REFUSED = "arguments refused: "
+def _supplies(question: Question, ask: Ask) -> int:
+    """Computes what products cost at the prices of their suppliers, whose price lists a knowledge graph names."""
+    level, total = question["level"], 0
+    if level < 3:
+        return _supplied(question, question["people"][0], ask)[0]
+    for _, meeting in _followed(question["people"][0], PUBLISHED_CHAINS["supplies"][level - 3], ask):
+        cost, currency = _supplied(question, meeting["with"], ask)
+        rate = ask("currency", "rate", {"base": currency, "quote": question["currency"]})
+        total += cost * int(rate["thousandths"]) // 1000
+    return total
 
 
-def failure_modes(
-    steps: Sequence[PlanStep], calls: Sequence[MadeCall], *, answered: bool, passed: bool
-) -> dict[str, int]:
-    """Counts each failure mode of LiveMCP-101 in a rollout's tool calls. The first three and the last are 0 or 1.
-    `steps` are those of the question's plan."""
-    wanted = {(step.server, step.tool) for step in steps}
-    of_plan = {_key(step.server, step.tool, step.arguments) for step in steps}
-    found = Counter(dict.fromkeys(MODES, 0))
-    tried: set[tuple[str, str]] = set()
-    done: set[str] = set()
-    for call in calls:
-        server, tool = str(call.arguments.get("server")), str(call.arguments.get("tool"))
-        if not call.reached or (call.failed and call.text.startswith(REFUSED)):
-            found["syntactic_errors"] += 1
-        elif call.tool == "list_tools":
-            continue
-        elif (server, tool) not in wanted:
-            found["wrong_tool"] += 1
-        else:
-            key = _key(server, tool, call.arguments.get("arguments") or {})
-            done.add(key)
-            found["semantic_errors"] += key not in of_plan
-        tried.add((server, tool))
-    missed = wanted - tried
-    repeated = Counter(json.dumps([call.tool, call.arguments], sort_keys=True) for call in calls)
-    found["ignoring_requirement"] = int(not passed and bool(missed) and missed != wanted)
-    found["overconfident_self_solving"] = int(answered and missed == wanted)
-    found["unproductive_thinking"] = int(not answered or any(times >= REPEATED for times in repeated.values()))
-    found["output_parsing_errors"] = int(not passed and answered and of_plan <= done)
-    return dict(found)
+def _supplied(question: Question, person: str, ask: Ask) -> tuple[int, str]:
+    """Computes the cost of an order and its currency: who supplies the product or what replaces it, and for what."""
+    product, quantity, currency = question["product"], question["quantity"], question["currency"]
+    if question["level"] >= 1:
+        found = _lines(ask("files", "read_file", {"name": f"order-{person.lower()}.txt"}))
+        product, quantity, currency = found["product"], int(found["quantity"]), found["pays in"]
+    related = _related(product, ask)
+    if question["level"] >= 2:
+        product = related["is replaced by"]
+        related = _related(product, ask)
+    path = _noted(related["is supplied by"], ask)["price list"]
+    lines = [line.split(",") for line in ask("filesystem", "read_text_file", {"path": path}).splitlines()]
+    row = next(dict(zip(lines[0], line, strict=True)) for line in lines if line[0] == product)
+    rate = ask("currency", "rate", {"base": row["currency"], "quote": currency})
+    return quantity * int(row["amount"]) * int(rate["thousandths"]) // 1000, currency
 
 
-def _key(server: str, tool: str, arguments: Mapping[str, Any]) -> str:
-    return json.dumps([server, tool, dict(arguments)], sort_keys=True)
+def _noted(name: str, ask: Ask) -> dict[str, str]:
+    """Returns what a knowledge graph notes about an entity, by what it is about."""
+    [entity] = ask("memory", "open_nodes", {"names": [name]})["entities"]
+    return _lines("\n".join(entity["observations"]))
+
+
+def _related(name: str, ask: Ask) -> dict[str, str]:
+    """Returns the entities that relations lead to from this one, by the kind of relation."""
+    relations = ask("memory", "open_nodes", {"names": [name]})["relations"]
+    return {one["relationType"]: one["to"] for one in relations if one["from"] == name}
+
+
+def _lines(text: str) -> dict[str, str]:
+    return dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+
+
+PLANS: Mapping[str, Callable[[Question, Ask], int]] = {
+    "orders": _order,
+    "trips": _trip,
+    "openings": _openings,
+    "supplies": _supplies,
+}

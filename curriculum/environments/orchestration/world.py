@@ -1,16 +1,21 @@
 """The client of a world of orchestration: starts servers, lists their tools, forwards calls. It runs in the guest.
 
-What always holds: the servers are a process of their own, in which each speaks the Model Context Protocol by the SDK,
-as on standard input and output, over a pair of pipes; nothing else connects them to this one. All of them begin with
-the world, and no call changes one. A server that ends, or says what is no answer, breaks the world at once. No clock is
-read here: one that does not answer is waited for until the host ends the call, whose limit is of the world's own time.
-What a server says is text for the model and nothing else; nothing that it asks for is done.
+What always holds: the servers are processes of their own, ours one together, in which each speaks the Model Context
+Protocol, as on standard input and output, over a pair of pipes; nothing else connects them to this one. Of servers that
+others publish, which a world has where its file `given.json` says how they start, only the tools that it names are
+offered. All begin with the world, and no call changes one. A server that ends, or says what is no answer, breaks the
+world at once. No clock is read here: one that does not answer is waited for until the host ends the call, whose limit
+is of the world's own time. What a server says is text for the model and nothing else; nothing that it asks for is done.
 """
 
 import asyncio
 import contextlib
 import functools
+import json
 import os
+import pathlib
+import runpy
+import sys
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -29,6 +34,16 @@ if TYPE_CHECKING:
 
 LINE_BYTES = 1 << 18
 SHOWN = 4_000
+GIVEN = pathlib.Path("given.json")
+PUBLISHED: "dict[str, Any]" = {}
+"""How each of the servers that others publish starts, and what is said of it."""
+if GIVEN.exists():
+    given = json.loads(GIVEN.read_text())
+    PUBLISHED = given["servers"]
+    os.environ |= given["environment"]
+    for path, text in given["files"].items():
+        pathlib.Path(path).parent.mkdir(exist_ok=True)
+        pathlib.Path(path).write_text(text)
 
 
 def told(tool: Any) -> Any:
@@ -62,27 +77,42 @@ async def serve_all(wires: "dict[str, tuple[int, int]]") -> None:
 
 
 def started(names: "list[str]") -> "dict[str, tuple[int, int]]":
-    """Forks the process of the servers, and gives the descriptors of each one's output and input. One process, because
-    a forked interpreter with the SDK is 50 MiB under gVisor, which copies what is written to by 2 MiB."""
+    """Forks the processes of the servers, and gives the descriptors of each one's output and input. Ours have one for
+    all, because a forked interpreter with the SDK is 50 MiB under gVisor, which copies what is written to by 2 MiB."""
     ways = {name: (os.pipe(), os.pipe()) for name in names}
+    kept = {name: (to_server[0], from_server[1]) for name, (to_server, from_server) in ways.items()}
+    silent = os.open(os.devnull, os.O_RDWR)
+    for name in names:
+        if name in PUBLISHED:
+            apart(functools.partial(publish, **PUBLISHED[name]), (*kept[name], silent), ())
+    ours = {name: ends for name, ends in kept.items() if name not in PUBLISHED}
+    apart(functools.partial(anyio.run, serve_all, ours), (silent,) * 3, {end for ends in ours.values() for end in ends})
+    for number in (silent, *(end for ends in kept.values() for end in ends)):
+        os.close(number)
+    return {name: (from_server[0], to_server[1]) for name, (to_server, from_server) in ways.items()}
+
+
+def apart(run: Any, standard: "tuple[int, ...]", held: Any) -> None:
+    """Forks a process that calls `run` with these as its standard input, output and errors, and holds no other file."""
     if os.fork():
-        for to_server, from_server in ways.values():
-            os.close(to_server[0])
-            os.close(from_server[1])
-        return {name: (from_server[0], to_server[1]) for name, (to_server, from_server) in ways.items()}
+        return
     try:
-        silent = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1, 2):
-            os.dup2(silent, number)
-        kept = {name: (to_server[0], from_server[1]) for name, (to_server, from_server) in ways.items()}
-        held = {number for ends in kept.values() for number in ends}
+        for number, end in enumerate(standard):
+            os.dup2(end, number)
         for number in range(3, 1024):
             if number not in held:
                 with contextlib.suppress(OSError):
                     os.close(number)
-        anyio.run(serve_all, kept)
+        run()
     finally:
         os._exit(0)
+
+
+def publish(package: str, arguments: "list[str]", **_: Any) -> None:
+    """Is a server that others publish, started as by `python -m`."""
+    sys.stdin, sys.stdout, sys.stderr = (open(n, "w" if n else "r", encoding="utf-8") for n in range(3))  # noqa: PTH123, SIM115
+    sys.argv = [package, *arguments]
+    runpy.run_module(package, run_name="__main__", alter_sys=True)
 
 
 @contextlib.asynccontextmanager
@@ -139,8 +169,8 @@ class Clients:
 
     async def hold(self, name: str, ready: "asyncio.Future[None]") -> None:
         async with mcp.Client(pipes(*self.wires[name])) as client:
-            listed = await client.list_tools()
-            self.tools[name] = {tool.name: tool for tool in listed.tools}
+            listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+            self.tools[name] = {one: listed[one] for one in PUBLISHED.get(name, {}).get("tools", listed)}
             self.clients[name] = client
             ready.set_result(None)
             await asyncio.Event().wait()
@@ -178,7 +208,10 @@ def plain(text: str) -> str:
 
 def list_tools(server: "str | None") -> str:
     if server is None:
-        return "\n".join(f"{name}: {SERVICES[name].__doc__}" for name in CLIENTS.names)
+        about = {
+            name: PUBLISHED[name]["about"] if name in PUBLISHED else SERVICES[name].__doc__ for name in CLIENTS.names
+        }
+        return "\n".join(f"{name}: {said}" for name, said in about.items())
     lines = []
     for name, tool in known(server).items():
         arguments = ", ".join(
