@@ -26,6 +26,7 @@ from appliance.planning.sizes import (
     moment_bytes,
     offered_bytes,
     offloaded_bytes,
+    packed_bytes,
     pushed_copy_bytes,
     read_bytes,
     restored_bytes,
@@ -276,9 +277,9 @@ def phases_of_processor(
     shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout, engine: int
 ) -> dict[str, int]:
     """Returns the peak bytes of each phase of a cycle on a CPU, where one process has everything but vLLM. Loading has
-    the files beside the weights; resuming has file and tensors of moments, then of weights; publishing an adapter has
-    the base's files, the tensors in them, a float32 model, which float32 tensors become, and a copy of the largest,
-    beside the engine's copy. A built-in engine has old and new weights during a
+    the files beside the weights; resuming has file and tensors of moments, then of weights. Publishing an adapter has
+    its file and tensors, the base's files, the tensors in them, a float32 model, which float32 tensors become, weights
+    in 4 bits, and a copy of the largest, beside the engine's copy. A built-in engine has old and new weights during a
     push; vLLM does not, but its old offer stays. While sampling, engines take `engine` bytes; torch's keep only weights
     in a step that nothing is sampled in. Gradients, and copies in half precision, exist during a step only."""
     files, weights = shape.file_bytes, parts["weights"] - half_copies(shape, recipe)
@@ -295,8 +296,9 @@ def phases_of_processor(
     if recipe.adapts:
         offered = parts.get("offered", 0)
         model, copy = shape.parameters * 4, shape.vocabulary * shape.hidden * 4
-        tensors = files if files < model else 0
-        found["publishing"] = parts["process"] + parts["engine"] + offered + files + tensors + model + copy
+        tensors, adapter = files if files < model else 0, 2 * trained_parameters(shape, recipe) * 4
+        merged = files + tensors + model + copy + adapter + packed_bytes(shape, recipe)
+        found["publishing"] = parts["process"] + parts["engine"] + offered + merged
     return {name: int(value * SLACK) for name, value in found.items()}
 
 
