@@ -42,7 +42,7 @@ from appliance.gateway.conversation import (
     write,
 )
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
-from appliance.gateway.message_tree import Match, OpenSessions
+from appliance.gateway.message_tree import Continuation, OpenSessions
 from appliance.gateway.replies import (
     BEAT,
     AnswerChecker,
@@ -207,7 +207,7 @@ class GatewayApi:
                 f"this conversation has {chars} characters, and a context of {self._most} tokens takes at most {most}"
             )
             raise GatewayError(400, said, code="context_length_exceeded", param="messages")
-        history, match = history_of(token.sha256, request.messages), Match()
+        history, match = history_of(token.sha256, request.messages), Continuation()
         try:
             require_tools(request.offered, served.renderer, served.marks)
             if token.consent:

@@ -23,7 +23,15 @@ from appliance.gateway.chat_request import (
     answered_calls,
     message_digests,
 )
-from appliance.gateway.message_tree import QUOTE, History, Match, MessageTree, OpenSessions, SampledTurn
+from appliance.gateway.message_tree import (
+    MOST_QUOTES,
+    QUOTE,
+    Continuation,
+    History,
+    MessageTree,
+    OpenSessions,
+    SampledTurn,
+)
 from appliance.inference.engine import Turn
 from appliance.records.rollouts import Message, Role, ToolCall, ToolStatus
 from appliance.rendering.markers import TextMessage
@@ -61,7 +69,7 @@ class WrittenPrompt:
     forced: Message
     """Tokens behind those of its parent, or all."""
     history: History
-    match: Match
+    match: Continuation
     why: str
     """Reason why the turn behind it is not trained on; empty if it is."""
 
@@ -97,7 +105,9 @@ def require_tools(tools: Sequence[ClientTool], renderer: Renderer, marks: Sequen
         raise ConversationError(why, hint="describe the tool in other words")
 
 
-def write(asked: ChatRequest, history: History, match: Match, renderer: Renderer, temperature: float) -> WrittenPrompt:
+def write(
+    asked: ChatRequest, history: History, match: Continuation, renderer: Renderer, temperature: float
+) -> WrittenPrompt:
     """Renders a chat request as prompt tokens, continuing its session. `temperature` is that of training. Raises
     ConversationError."""
     node = None if match.turn is None else match.turn.node
@@ -115,7 +125,7 @@ def write(asked: ChatRequest, history: History, match: Match, renderer: Renderer
     return WrittenPrompt((*before, *forced), made, history, match, _why_not(asked, history, match, temperature))
 
 
-def _followed(asked: ChatRequest, match: Match, renderer: Renderer) -> tuple[Ids | None, ToolCall | None]:
+def _followed(asked: ChatRequest, match: Continuation, renderer: Renderer) -> tuple[Ids | None, ToolCall | None]:
     """Returns the forced tokens that exactly extend the turn that the client continues, None if it must be rewritten,
     and the call in it whose result they begin with."""
     tree, turn, new = match.tree, match.turn, asked.messages[match.place + 1 :]
@@ -129,7 +139,7 @@ def _followed(asked: ChatRequest, match: Match, renderer: Renderer) -> tuple[Ids
     return renderer.follow(own.before, own.ids, [_outside(one, 1) for one in new], asked.offered), call
 
 
-def _rewritten(asked: ChatRequest, match: Match, renderer: Renderer) -> Iterator[ChatMessage]:
+def _rewritten(asked: ChatRequest, match: Continuation, renderer: Renderer) -> Iterator[ChatMessage]:
     """Yields the whole conversation, the session's own turns as they were drawn."""
     for place, one in _single_calls(asked.messages):
         turn = match.own.get(place) if one.role == "assistant" else None
@@ -139,7 +149,7 @@ def _rewritten(asked: ChatRequest, match: Match, renderer: Renderer) -> Iterator
             yield _rendered(one, place, renderer, asked.offered)
 
 
-def _why_not(asked: ChatRequest, history: History, match: Match, temperature: float) -> str:
+def _why_not(asked: ChatRequest, history: History, match: Continuation, temperature: float) -> str:
     """Returns why training may not learn from the answer to a request; empty if it may."""
     foreign = [place for place in history.calls if place not in match.own]
     if foreign:
@@ -243,7 +253,7 @@ def append_turn(
         so_far=_behind(history.so_far[-1], digest),
         tools=tools_digest(asked.offered),
         calls=tuple(one.id for one in answer.tool_calls or ()),
-        quotes=tuple(text for text in texts if len(text) >= QUOTE),
+        quotes=tuple(text for text in texts if len(text) >= QUOTE)[:MOST_QUOTES],
         whole=whole,
         subagent=match.subagent,
     )

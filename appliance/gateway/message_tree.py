@@ -16,6 +16,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from appliance.records.rollouts import Message, path_to
 from appliance.rendering.renderer import Ids, OwnTurn
@@ -26,6 +27,10 @@ MOST_WRITTEN = 1 << 16
 """Maximum number of conversations whose session is remembered without tokens."""
 MOST_EQUAL = 64
 """Maximum turns remembered for equal conversations."""
+MOST_PENDING = 64
+"""Newest calls without a result that may have started a sub-agent."""
+MOST_QUOTES = 16
+"""Maximum texts remembered of one turn."""
 QUOTE = 32
 """Least characters of a text by which another conversation is recognised."""
 
@@ -120,7 +125,7 @@ class MessageTree:
 
 
 @dataclass(frozen=True)
-class Match:
+class Continuation:
     """The session that a history belongs to, and the turn that it continues."""
 
     tree: MessageTree | None = None
@@ -144,7 +149,7 @@ class OpenSessions:
         """Sessions and nodes of turns, by conversation."""
         self._lock = threading.Lock()
 
-    def find(self, history: History, version: str, *, alone: bool) -> Match:
+    def find(self, history: History, version: str, *, alone: bool) -> Continuation:
         """Returns the session that a history continues with the model `version`. Without a common turn, it is that of
         the only session whose long turns or first question the history kept, or unless `alone` of the only one with a
         pending call that asks this question."""
@@ -162,12 +167,12 @@ class OpenSessions:
                     return self._match(history, tree, turn, place, subagent=turn.subagent)
                 if trees:
                     tree, _ = trees[-1]
-                    return Match(branch_of=tree.id if tree.recorded else tree.branch_of)
+                    return Continuation(branch_of=tree.id if tree.recorded else tree.branch_of)
                 if known:
-                    return Match(branch_of=known[-1][0])
+                    return Continuation(branch_of=known[-1][0])
             return self._joined(history, version, alone=alone)
 
-    def _joined(self, history: History, version: str, *, alone: bool) -> Match:
+    def _joined(self, history: History, version: str, *, alone: bool) -> Continuation:
         trees = [tree for tree in self._live.values() if (tree.token, tree.version) == (history.token, version)]
         sent = [history.messages[place] for place in history.calls]
 
@@ -180,10 +185,6 @@ class OpenSessions:
                 digest in tree.prompts for digest in history.so_far[:-1]
             )
 
-        def asks(tree: MessageTree) -> int:
-            pending = (turn for node, turn in tree.turns.items() if turn.calls and node not in tree.continued)
-            return any(_quoted(history.question, quote) for turn in pending for quote in turn.quotes)
-
         if (tree := _only(trees, kept_turns)) is not None:
             turn = tree.turns[max(tree.newest[digest] for digest in sent if digest in tree.newest)]
             tree.rewritten |= not turn.subagent and not kept_question(tree)
@@ -191,13 +192,21 @@ class OpenSessions:
         if (tree := _only(trees, kept_question)) is not None:
             subagent = any(tree.prompts.get(digest, False) for digest in history.so_far)
             return self._match(history, tree, None, -1, subagent=subagent)
-        if not alone and not sent and (tree := _only(trees, asks)) is not None:
+        pending = (
+            (tree, turn)
+            for tree in reversed(trees)
+            for node, turn in reversed(tree.turns.items())
+            if turn.calls and node not in tree.continued
+        )
+        newest = [] if alone or sent else list(islice(pending, MOST_PENDING))
+        asking = [tree for tree, turn in newest if any(_quoted(history.question, quote) for quote in turn.quotes)]
+        if (tree := _only(trees, lambda tree: any(one is tree for one in asking))) is not None:
             return self._match(history, tree, None, -1, subagent=True)
-        return Match()
+        return Continuation()
 
     def _match(
         self, history: History, tree: MessageTree, turn: SampledTurn | None, place: int, *, subagent: bool
-    ) -> Match:
+    ) -> Continuation:
         path = set(path_to(tree.nodes, None if turn is None else turn.node))
         own = {}
         for at in history.calls:
@@ -205,9 +214,9 @@ class OpenSessions:
             nodes = nodes or [tree.newest[digest] for digest in (history.messages[at],) if digest in tree.newest]
             if nodes:
                 own[at] = tree.turns[max(nodes, key=lambda node: (node in path, node))]
-        return Match(tree, turn, place, own, subagent)
+        return Continuation(tree, turn, place, own, subagent)
 
-    def add(self, tree: MessageTree, match: Match, history: History, forced: Message, sampled: Message,
+    def add(self, tree: MessageTree, match: Continuation, history: History, forced: Message, sampled: Message,
             turn: SampledTurn) -> SampledTurn:  # fmt: skip
         """Appends the answer to a history to its session, which can then be continued there. Returns the turn with its
         node."""

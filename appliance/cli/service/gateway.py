@@ -183,7 +183,8 @@ def _show_session(found: SessionDetail) -> None:
         ]
     )
     for number, node in enumerate((node for node in kept.nodes if node.sampled), 1):
-        typer.echo(f"  turn {number}: {len(node.ids)} tokens, {'no: ' + printable(node.why) if node.why else 'yes'}")
+        count = f"{len(node.ids)} token{'' if len(node.ids) == 1 else 's'}"
+        typer.echo(f"  turn {number}: {count}, {'no: ' + printable(node.why) if node.why else 'yes'}")
     for one in kept.said:
         typer.echo(f"\n{printable(one.role)}:")
         typer.echo(printable(one.text, lines=True))

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from gateway_kit import until
 
 from appliance.gateway import message_tree, sessions
 from appliance.gateway.chat_request import ClientTool
@@ -134,6 +135,31 @@ def test_an_agent_with_reworded_calls_reminders_and_sub_agents_has_one_session_a
     assert "<system-reminder>\nBe brief.\n</system-reminder>" in prompt
 
 
+def test_agents_that_run_at_once_keep_their_paths_apart(gateway) -> None:
+    """Four sub-agents of one call, with one token, each with a history of its own."""
+    tasks = [f"look at quarter {number} of the sky for stars" for number in range(4)]
+    gateway.says(gateway.renderer.request(ToolRequest(tool="look", arguments={"at": "; ".join(tasks)}), TOOLS))
+    main = gateway.ask("all of the sky?", tools=[LOOK], token="agent")
+    gateway.says(lambda known: (*gateway.renderer.plain(f"stars {hash(known) % 997}"), gateway.renderer.stop))
+
+    def run(number: int) -> None:
+        said: list[Any] = [{"role": "user", "content": tasks[number]}]
+        for turn in range(5):
+            answer = gateway.ask(messages=said, token="agent")
+            assert answer.assay["session"] == main.assay["session"]
+            said += [answer.choices[0].message, {"role": "user", "content": f"more of {number}, {turn}"}]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, range(4)))
+    nodes = gateway.kept.get(main.assay["session"]).nodes
+    texts = [gateway.renderer.text([one for at in path for one in nodes[at].ids]) for path in paths(nodes)]
+    assert sorted(text.count("stars ") for text in texts) == [0, 5, 5, 5, 5]
+    for number, task in enumerate(tasks):
+        (text,) = (text for text in texts if text.startswith(f"<|im_start|>user\n{task}"))
+        assert text.count(f"more of {number}") == 4
+        assert sum(text.count(f"more of {other}") for other in range(4)) == 4
+
+
 def test_forged_histories_are_refused_or_do_not_train(gateway) -> None:
     first = gateway.ask("a question of mine", token="agent", temperature=0.5)
     said = [{"role": "user", "content": "a question of mine"}, first.choices[0].message]
@@ -156,11 +182,11 @@ def test_forged_histories_are_refused_or_do_not_train(gateway) -> None:
 def test_a_retry_gets_the_answer_that_it_missed_and_another_request_its_own(gateway, stream: bool) -> None:
     def sent(count: str | None, text: str = f"retried {stream}") -> tuple[str, str]:
         headers = {} if count is None else {"x-stainless-retry-count": count}
-        asked = {"messages": [{"role": "user", "content": text}], "stream": stream, "extra_headers": headers}
-        answer = gateway.ask(token="agent", **asked)
-        if not stream:
-            return answer.id, answer.assay["session"]
-        parts = list(answer)
+        messages: list[Any] = [{"role": "user", "content": text}]
+        with gateway.client("agent") as client:
+            made = client.chat.completions.create
+            answer = made(model="champion", messages=messages, stream=stream, extra_headers=headers)
+            parts = list(answer) if stream else [answer]
         return parts[0].id, parts[-1].assay["session"]
 
     first, steps = sent("0"), gateway.engine.steps
@@ -186,6 +212,7 @@ def test_a_retry_waits_for_the_first_attempt_that_is_under_way(gateway) -> None:
             for count in "01"
             if count == "0" or asked.wait(120)
         ]
+        until(lambda: gateway.api._under_way == 2)
         go_on.set()
         first, second = (one.result(120) for one in sent)
     assert (first.id, first.assay["session"]) == (second.id, second.assay["session"])

@@ -250,6 +250,23 @@ def test_qwen3_s_template_by_name_writes_what_its_family_writes() -> None:
     )
 
 
+def test_a_question_follows_a_turn_unless_the_template_drops_the_turn_s_thoughts() -> None:
+    own = {"tokenizer.json": tokenizer_of("qwen3").encode(), "chat_template.jinja": qwen3_template().encode()}
+    tokenizer = GuardedTokenizer(own)
+    for renderer in (made(OWN), load_renderer({**own, "rendering.json": b'{"format": "template"}'})):
+        ids, result, question = renderer.prompt(ASKED), TextMessage("6", "tool"), TextMessage("sure?")
+        code = '<tool_call>\n{"name": "python", "arguments": {"code": "1"}}\n</tool_call>'
+        written = (
+            [renderer.call("1")] if renderer.name.endswith("prefix)") else [(*tokenizer.encode(code), renderer.stop)]
+        )
+        for turn, new in ((written[0], (result, question)), ((*renderer.plain("six"), renderer.stop), (question,))):
+            whole = renderer.prompt((*ASKED, OwnTurn(turn, ids), *new))
+            assert ids + turn + (renderer.follow(ids, turn, new) or ()) == whole
+            thought = (*tokenizer.encode("<think>\nwell\n</think>\n\n"), *turn)
+            assert renderer.follow(ids, thought, new) is None
+            assert renderer.follow(ids, thought, (result,)) is not None
+
+
 def test_a_vocabulary_of_whole_phrases_is_proved_as_any_other_and_has_single_digits() -> None:
     own = {"tokenizer.json": tokenizer_of("qwen3").encode(), "chat_template.jinja": qwen3_template().encode()}
     plain = load_renderer(own)
