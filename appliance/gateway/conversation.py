@@ -230,9 +230,16 @@ def request_of(call: SentCall) -> ToolRequest:
 
 
 def append_turn(
-    sessions: OpenSessions, asked: ChatRequest, prompt: WrittenPrompt, turn: Turn, answer: SentMessage, *,
-    version: str, created: str, whole: bool,
-) -> tuple[MessageTree, SampledTurn]:  # fmt: skip
+    sessions: OpenSessions,
+    asked: ChatRequest,
+    prompt: WrittenPrompt,
+    turn: Turn,
+    answer: SentMessage,
+    *,
+    version: str,
+    created: str,
+    whole: bool,
+) -> tuple[MessageTree, SampledTurn]:
     """Appends a sampled turn to its session, or to a new one. `answer` is the turn as the client has it, `whole` if
     that is all of it."""
     match, history, (digest,) = prompt.match, prompt.history, message_digests([answer])

@@ -164,7 +164,7 @@ class OpenSessions:
                     )
                     tree.continued.add(turn.node)
                     self._live.move_to_end(tree.id)
-                    return self._match(history, tree, turn, place, subagent=turn.subagent)
+                    return self._continuation(history, tree, turn, place, subagent=turn.subagent)
                 if trees:
                     tree, _ = trees[-1]
                     return Continuation(branch_of=tree.id if tree.recorded else tree.branch_of)
@@ -188,10 +188,10 @@ class OpenSessions:
         if (tree := _only(trees, kept_turns)) is not None:
             turn = tree.turns[max(tree.newest[digest] for digest in sent if digest in tree.newest)]
             tree.rewritten |= not turn.subagent and not kept_question(tree)
-            return self._match(history, tree, turn, -1, subagent=turn.subagent)
+            return self._continuation(history, tree, turn, -1, subagent=turn.subagent)
         if (tree := _only(trees, kept_question)) is not None:
             subagent = any(tree.prompts.get(digest, False) for digest in history.so_far)
-            return self._match(history, tree, None, -1, subagent=subagent)
+            return self._continuation(history, tree, None, -1, subagent=subagent)
         pending = (
             (tree, turn)
             for tree in reversed(trees)
@@ -201,23 +201,31 @@ class OpenSessions:
         newest = [] if alone or sent else list(islice(pending, MOST_PENDING))
         asking = [tree for tree, turn in newest if any(_quoted(history.question, quote) for quote in turn.quotes)]
         if (tree := _only(trees, lambda tree: any(one is tree for one in asking))) is not None:
-            return self._match(history, tree, None, -1, subagent=True)
+            return self._continuation(history, tree, None, -1, subagent=True)
         return Continuation()
 
-    def _match(
+    def _continuation(
         self, history: History, tree: MessageTree, turn: SampledTurn | None, place: int, *, subagent: bool
     ) -> Continuation:
         path = set(path_to(tree.nodes, None if turn is None else turn.node))
         own = {}
         for at in history.calls:
             nodes = [node for name, node in self._turns.get(history.so_far[at], ()) if name == tree.id]
-            nodes = nodes or [tree.newest[digest] for digest in (history.messages[at],) if digest in tree.newest]
+            if not nodes and history.messages[at] in tree.newest:
+                nodes = [tree.newest[history.messages[at]]]
             if nodes:
                 own[at] = tree.turns[max(nodes, key=lambda node: (node in path, node))]
         return Continuation(tree, turn, place, own, subagent)
 
-    def add(self, tree: MessageTree, match: Continuation, history: History, forced: Message, sampled: Message,
-            turn: SampledTurn) -> SampledTurn:  # fmt: skip
+    def add(
+        self,
+        tree: MessageTree,
+        match: Continuation,
+        history: History,
+        forced: Message,
+        sampled: Message,
+        turn: SampledTurn,
+    ) -> SampledTurn:
         """Appends the answer to a history to its session, which can then be continued there. Returns the turn with its
         node."""
         with self._lock:

@@ -89,6 +89,8 @@ class Engine:
         span = WeightSpan(version=version, start=0, end=len(drawn))
         turn = Turn(0, drawn, (-0.5,) * len(drawn), "stop", (span,))
         self.log.append((prompt.ids, drawn))
+        if self.renderer is markers():
+            self._require_said(request.messages, prompt.ids)
         said, call = read_turn(turn, prompt, self.renderer, request.offered)
         said = said if whole else said[: len(said) // 2]
         answer = SentMessage(role="assistant", content=None if call else said, tool_calls=[call] if call else None)
@@ -98,6 +100,18 @@ class Engine:
         self.node = added.node
         self.trees[self.newest.id] = self.newest
         return answer.model_dump(exclude_none=True)
+
+    def _require_said(self, messages: Sequence[SentMessage], ids: Ids) -> None:
+        """The prompt is the conversation that the client sent: all of it, in order, and nothing else."""
+        text, at = self.renderer.text(ids), 0
+        for one in messages:
+            code = json.loads(one.tool_calls[0].function.arguments)["code"] if one.tool_calls else ""
+            wanted = one.text.strip() or code
+            at = text.index(wanted, at) + len(wanted)
+        turns = sum(one.role == "assistant" for one in messages)
+        given = len(messages) - turns - (messages[0].role == "system")
+        assert text.count("<|user|>") + text.count("<|result|>") == given
+        assert (text.count("<|assistant|>"), text.count("<|end|>")) == (turns + 1, turns + given)
 
     def require_exact(self) -> None:
         """Every sampled node of every session lies behind exactly what the engine read when it drew it."""
