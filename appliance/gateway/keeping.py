@@ -97,7 +97,7 @@ class SessionKeeper:
         KeptSessionError (for a deleted session too)."""
         with self._lock_of(kept.id):
             now = self.files.get(kept.id)
-            if (now.answer, now.updated, now.turns) != (kept.answer, kept.updated, kept.turns):
+            if (now.said, now.answer, now.complete) != (kept.said, kept.answer, kept.complete):
                 return False
             return self.files.put(self._redacted(_with(now, checked)), new=False)
 

@@ -274,6 +274,7 @@ def test_a_verdict_on_an_answer_never_reaches_a_newer_one(tmp_path: Path) -> Non
     files.put(newer, new=True)
     assert keeper.judge(first, CheckedAnswer("6", AnswerSpec(expected="6"), verdict())) is False
     assert files.get(first.id) == newer
+    assert files.put(newer.model_copy(update={"updated": "2026-12-01T00:00:00Z"}), new=False)  # a sub-agent's turn
     assert keeper.judge(newer, CheckedAnswer("7", AnswerSpec(expected="7"), verdict())) is True
     assert files.get(first.id).submission == "7"
 
