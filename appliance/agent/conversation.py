@@ -70,8 +70,9 @@ class Conversation:
         """Appends to the conversation the result of the last turn's call, as shown to the model. Returns the forced
         tokens; None if a new training sample begins, with prompt `ids`. Raises RenderingError as `begin`."""
         turn = self.nodes[-1].ids
-        forced = self.renderer.follow(self.ids[: len(self.ids) - len(turn)], turn, text, self.tools)
-        self.messages = (*self.messages, TextMessage(text, "tool"))
+        result = TextMessage(text, "tool")
+        forced = self.renderer.follow(self.ids[: len(self.ids) - len(turn)], turn, (result,), self.tools)
+        self.messages = (*self.messages, result)
         if forced is None:
             self._begin(Role.TOOL, call)
         else:

@@ -53,6 +53,14 @@ def becomes_task(row: SessionRow, otherwise: str) -> str:
     return row.no_task or (f"is one of {row.task_of}" if row.task_of else otherwise)
 
 
+def would_train(session: KeptSession) -> str:
+    """Describes how much of a kept session training could learn from."""
+    turns = [node for node in session.nodes if node.sampled]
+    samples = len(session.nodes) - len({node.parent for node in session.nodes} - {None})  # leaves
+    trained = sum(node.trains for node in turns)
+    return f"{trained} of {len(turns)} turns, in {samples} sample{'' if samples == 1 else 's'}"
+
+
 class SessionDetail(FrozenModel):
     row: SessionRow
     session: KeptSession

@@ -8,13 +8,16 @@ stay in the engine's cache like everybody's.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import secrets
 import time
 import traceback
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -28,20 +31,18 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from appliance.gateway.champion import NAME, ServedModel
-from appliance.gateway.chat_request import ChatRequest, ClientTool, SentMessage, VerdictRequest
+from appliance.gateway.chat_request import ChatRequest, SentMessage, VerdictRequest
 from appliance.gateway.conversation import (
     ConversationError,
-    OpenConversation,
-    OpenConversations,
     WrittenPrompt,
-    after_turn,
-    key_of,
+    append_turn,
+    history_of,
     read_turn,
     require_tools,
-    turn_keys,
     write,
 )
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
+from appliance.gateway.message_tree import Continuation, OpenSessions
 from appliance.gateway.replies import (
     BEAT,
     AnswerChecker,
@@ -68,6 +69,10 @@ BEAT_SECONDS = 5.0
 MOST_UNDER_WAY = 64
 CHARS_PER_TOKEN = 16
 """Characters per token of the context beyond which a conversation is refused before it is encoded."""
+MOST_ATTEMPTS = 64
+"""Newest requests whose answer a retry gets again."""
+RETRY = "x-stainless-retry-count"
+"""Header of OpenAI's clients: how often this request was sent before."""
 LEAST_DIGITS = 12
 """Shortest digest prefix accepted as a model name."""
 
@@ -92,21 +97,28 @@ class PreparedChat:
     token: GatewayToken
     served: ServedModel
     prompt: WrittenPrompt
-    left: str
-    """Stored session with the turns so far, if no live session is continued."""
     generation: GenerationRequest
     name: str
     created: int
+    attempt: str
+    """Digest of the request; empty for a client that does not count its retries."""
 
 
 class GatewayApi:
     def __init__(
-        self, loop: EngineLoop, champion: HasModel, most_tokens: int, checker: AnswerChecker, keeper: SessionKeeper
+        self,
+        loop: EngineLoop,
+        champion: HasModel,
+        most_tokens: int,
+        checker: AnswerChecker,
+        keeper: SessionKeeper,
+        temperature: float = 1.0,
     ) -> None:
-        """Creates the gateway's HTTP application. `most_tokens` limits a conversation."""
+        """Creates the gateway's HTTP application. `most_tokens` limits a conversation; `temperature` is training's."""
         self._loop, self._champion, self._most = loop, champion, most_tokens
-        self._checks, self._keeper = AnswerChecks(checker), keeper
-        self._live = OpenConversations()
+        self._checks, self._keeper, self._temperature = AnswerChecks(checker), keeper, temperature
+        self._live = OpenSessions()
+        self._attempts: OrderedDict[str, asyncio.Future[ChatReply]] = OrderedDict()
         self._under_way = 0
         routes: list[tuple[str, str, Answers]] = [
             ("GET", "/v1/models", self._models),
@@ -161,33 +173,46 @@ class GatewayApi:
 
     async def _chat(self, request: Request) -> Response:
         asked = await read_body(request, ChatRequest)
-        prepared = await run_in_threadpool(self._prepared, asked, request.scope["token"])
+        token: GatewayToken = request.scope["token"]
+        count = request.headers.get(RETRY, "")
+        attempt = await run_in_threadpool(_digest, asked, token) if count else ""
+        if count not in ("", "0") and (again := await self._earlier(attempt)) is not None:
+            if not asked.stream:
+                return JSONResponse(completion(again))
+            parts = chunks(again, usage=bool(asked.stream_options.include_usage))
+            return _streamed(chain([first_chunk(again.id, again.created, again.model)], parts))
+        prepared = await run_in_threadpool(self._prepared, asked, token, attempt)
         if asked.stream:
-            streamed = self._stream(prepared)
-            return TimedStream(streamed, media_type="text/event-stream", headers={"cache-control": "no-store"})
+            return _streamed(self._stream(prepared))
         number, future = self._loop.generate(prepared.generation)
         waiting = asyncio.wrap_future(future)
         reply = await self._reply(prepared, turn_or_abort(request, self._loop, number, waiting))
         return JSONResponse(completion(reply))
 
-    def _prepared(self, request: ChatRequest, token: GatewayToken) -> PreparedChat:
+    async def _earlier(self, attempt: str) -> ChatReply | None:
+        """Returns the answer to the same request sent before, once it has one; None if it never gets one."""
+        if (earlier := self._attempts.get(attempt)) is None:
+            return None
+        await asyncio.wait((earlier,))
+        return None if earlier.cancelled() else earlier.result()
+
+    def _prepared(self, request: ChatRequest, token: GatewayToken, attempt: str) -> PreparedChat:
         """Validates a chat request and renders its prompt, continuing an open session if one matches. Raises
         GatewayError."""
         served = self._served(request.model)
         if request.assay.check is not None:
             require_check(request.assay.check)
-        tools, own = request.offered, request.model_turns
         if (chars := request.chars) > (most := CHARS_PER_TOKEN * self._most):
             said = (
                 f"this conversation has {chars} characters, and a context of {self._most} tokens takes at most {most}"
             )
             raise GatewayError(400, said, code="context_length_exceeded", param="messages")
-        known = self._known(token, tools, request.messages[:own]) if own and token.consent else None
+        history, match = history_of(token.sha256, request.messages), Continuation()
         try:
-            require_tools(tools, served.renderer, served.marks)
-            # Another model has another format: the session restarts.
-            session = known if known is not None and known.version == served.version else None
-            prompt = write(request, session, served.renderer)
+            require_tools(request.offered, served.renderer, served.marks)
+            if token.consent:
+                match = self._live.find(history, served.version, alone=request.assay.check is not None)
+            prompt = write(request, history, match, served.renderer, self._temperature)
         except ConversationError as error:
             raise GatewayError(400, f"{error}: {error.hint}", param="messages") from error
         room = self._most - len(prompt.ids)
@@ -205,16 +230,7 @@ class GatewayApi:
             seed=secrets.randbits(62) if request.seed is None else request.seed,
         )
         name = f"chatcmpl-{secrets.token_hex(12)}"
-        anew = own and token.consent and session is None
-        left = self._live.written(turn_keys(token.sha256, request.messages[:own])) if anew else ""
-        return PreparedChat(request, token, served, prompt, left, generation, name, int(time.time()))
-
-    def _known(
-        self, token: GatewayToken, tools: tuple[ClientTool, ...], messages: list[SentMessage]
-    ) -> OpenConversation | None:
-        """Returns the open session that these messages continue, found by the token's hash: another token may reuse the
-        name."""
-        return self._live.find(key_of(token.sha256, tools, messages))
+        return PreparedChat(request, token, served, prompt, generation, name, int(time.time()), attempt)
 
     async def _stream(self, asked: PreparedChat) -> AsyncIterator[bytes]:
         """Streams the answer to a chat request. Text or call is known only at the end of a turn; until then the stream
@@ -239,6 +255,19 @@ class GatewayApi:
                 await reply
 
     async def _reply(self, asked: PreparedChat, waiting: Awaitable[Turn]) -> ChatReply:
+        attempt = asyncio.get_running_loop().create_future()
+        if asked.attempt:
+            self._attempts[asked.attempt] = attempt
+            while len(self._attempts) > MOST_ATTEMPTS:
+                self._attempts.popitem(last=False)
+        try:
+            reply = await self._answered(asked, waiting)
+            attempt.set_result(reply)
+        finally:
+            attempt.cancel()  # no-op once it has a result
+        return reply
+
+    async def _answered(self, asked: PreparedChat, waiting: Awaitable[Turn]) -> ChatReply:
         try:
             turn = await waiting
         except ValueError as error:
@@ -276,31 +305,21 @@ class GatewayApi:
         self, asked: PreparedChat, turn: Turn, message: SentMessage, checked: CheckedAnswer | None, *, cut: bool
     ) -> str | None:
         """Stores the answered conversation, and returns the id of its session; None if it could not be stored or was
-        deleted. After a `cut` the client has less of the turn than its tokens: a continuation begins a new session."""
-        tools, said = asked.request.offered, [*asked.request.messages, message]
-        session = after_turn(
-            asked.prompt,
-            turn,
-            place=len(said) - 1,
-            version=asked.served.version,
-            calls=bool(message.tool_calls),
-            created=self._keeper.now(),
-            left=asked.left,
-        )
+        deleted. After a `cut` the client has less of the turn than its tokens."""
+        request, served, whole = asked.request, asked.served, turn.ended == "stop" and not cut
+        append = partial(append_turn, version=served.version, created=self._keeper.now(), whole=whole)
+        tree, added = await run_in_threadpool(append, *(self._live, request, asked.prompt, turn, message))
         kept = False
         with _told():  # a full disk must not lose the answer
-            names = tuple(one.name for one in tools)
+            names = tuple(one.name for one in request.offered)
             keep = partial(self._keeper.keep, complete=turn.ended == "stop")
+            said = [*request.messages, message]
             kept = await run_in_threadpool(
-                keep, *(asked.token.name, session, said, asked.served.renderer, names, checked)
+                keep, *(asked.token.name, tree, added, said, served.renderer, names, checked)
             )
-            # Deleted sessions too, so that a continuation sees the deletion.
-            session = replace(session, recorded=True)
-            turns = await run_in_threadpool(turn_keys, asked.token.sha256, said)
-            self._live.wrote(turns, session.id)
-        if turn.ended == "stop" and not cut and (kept or not session.recorded):
-            self._live.put(key_of(asked.token.sha256, tools, said), session)
-        return session.id if kept else None
+        if tree.recorded and not kept:
+            self._live.forget(tree)
+        return tree.id if kept else None
 
     async def _verdict(self, request: Request) -> Response:
         token: GatewayToken = request.scope["token"]
@@ -337,6 +356,14 @@ def _told() -> Iterator[None]:
         yield
     except (OSError, KeptSessionError) as error:
         log.warning("a session was not kept", problem=str(error)[:300], hint=getattr(error, "hint", ""))
+
+
+def _digest(asked: ChatRequest, token: GatewayToken) -> str:
+    return hashlib.sha256(f"{token.sha256} {asked.model_dump_json()}".encode()).hexdigest()
+
+
+def _streamed(parts: AsyncIterator[bytes] | Iterator[bytes]) -> TimedStream:
+    return TimedStream(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
 async def _no_responses(_: Request) -> Response:

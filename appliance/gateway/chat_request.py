@@ -6,6 +6,9 @@ as unused (`chat_fields`).
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -50,9 +53,20 @@ class CalledFunction(_Sent):
             raise ValueError("arguments must be a JSON object")
         return text
 
+    @property
+    def canonical(self) -> str:
+        """Arguments as JSON that is equal however a client wrote them: sorted names, no spaces, 1.0 as 1."""
+        found = json.loads(self.arguments, parse_float=_number)
+        return json.dumps(found, sort_keys=True, separators=(",", ":"))
+
+
+def _number(text: str) -> int | float:
+    found = float(text)
+    return int(found) if found.is_integer() else found
+
 
 class SentCall(_Sent):
-    id: str = Field(max_length=100)
+    id: str | None = Field(None, max_length=100)
     type: Literal["function"] = "function"
     function: CalledFunction
     index: int | None = Field(None, exclude=True)
@@ -73,21 +87,45 @@ class SentMessage(_Sent):
     def rendered_role(self) -> str:
         return "system" if self.role == "developer" else self.role
 
-    @property
-    def identity(self) -> list[Any]:
-        """Values that are equal for two equal messages, ignoring everything else that a client adds."""
-        called = [[one.id, one.function.name, one.function.arguments] for one in self.tool_calls or ()]
-        return [self.rendered_role, self.text, called, self.tool_call_id or ""]
-
     @model_validator(mode="after")
     def _fits_its_role(self) -> SentMessage:
         if self.tool_calls and self.role != "assistant":
             raise ValueError("only an assistant message may have tool_calls")
-        if self.role == "tool" and not self.tool_call_id:
-            raise ValueError("a tool message needs tool_call_id")
         if self.role in ("user", "system", "developer") and self.content is None:
             raise ValueError("content is missing")
         return self
+
+
+def answered_calls(messages: Sequence[SentMessage]) -> list[int]:
+    """Returns, for each message, which call of the turn before it a tool message answers, by position; -1 for others.
+    Clients drop and rename ids: a result whose id names no call answers the first open one. Raises ValueError for a
+    result without an open call."""
+    found: list[int] = []
+    calls: dict[int, str | None] = {}
+    for place, message in enumerate(messages):
+        if message.role != "tool":
+            found.append(-1)
+            if message.role in ("user", "assistant"):
+                calls = {number: call.id for number, call in enumerate(message.tool_calls or ())}
+            continue
+        named = [number for number, name in calls.items() if name and name == message.tool_call_id]
+        if not calls:
+            raise ValueError(f"messages.{place}: its tool_call_id names no call that waits for a result")
+        found.append(named[0] if named else min(calls))
+        del calls[found[-1]]
+    return found
+
+
+def message_digests(messages: Sequence[SentMessage]) -> list[bytes]:
+    """Returns a digest for each message, equal for equal messages of one conversation in spite of renamed call ids,
+    rewritten arguments, dropped thoughts, and spaces around a turn of the model."""
+    found = []
+    for message, answers in zip(messages, answered_calls(messages), strict=True):
+        calls = [[one.function.name, one.function.canonical] for one in message.tool_calls or ()]
+        text = message.text.strip() if message.role == "assistant" else message.text
+        said = json.dumps([message.rendered_role, text, calls, answers])
+        found.append(hashlib.blake2b(said.encode(), digest_size=16).digest())
+    return found
 
 
 class ClientTool(ToolSchema):
@@ -162,15 +200,11 @@ class ChatRequest(_Sent):
         calls = sum(len(one.function.arguments) for message in self.messages for one in message.tool_calls or ())
         return calls + sum(len(one.text) for one in self.messages)
 
-    @property
-    def model_turns(self) -> int:
-        """Number of messages up to and including the assistant's newest turn."""
-        return max((place + 1 for place, one in enumerate(self.messages) if one.role == "assistant"), default=0)
-
     @model_validator(mode="after")
     def _ends_with_a_message_to_the_model(self) -> ChatRequest:
         if self.messages[-1].role not in ("user", "tool"):
             raise ValueError("the last message must have the role user or tool")
+        answered_calls(self.messages)
         names = [one.function.name for one in self.tools]
         if len(set(names)) < len(names):
             raise ValueError("two tools have the same name")

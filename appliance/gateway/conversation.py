@@ -1,12 +1,9 @@
-"""Renders a client's conversation as tokens, parses the model's turn, and finds the session that a request continues.
+"""Renders a client's conversation as tokens, parses the model's turn, and says whether training may learn from it.
 
-Invariants: in a known session the model's sampled tokens stay as drawn, and the next input extends them exactly or
-begins a new sample, as in a rollout. Client text is rendered as outside text, so that marks in it have no effect; a
-tool whose declaration contains a mark of the format is refused, because formats render declarations unguarded.
-
-A conversation that continues in two ways is two sessions; sessions and their tokens are bounded. A forgotten session
-restarts as a branch of the stored session with its turns: that link is remembered longer, across tools and models, so
-that a deleted session does not come back.
+Invariants: a prompt is the tokens of a node of the session, as read and drawn, and forced tokens behind them. If the
+format or the client rewrote earlier messages, only the nodes whose tokens begin the new prompt stay. Client text is
+rendered as outside text, so that marks in it have no effect; a tool whose declaration contains a mark of the format is
+refused, because formats render declarations unguarded.
 """
 
 from __future__ import annotations
@@ -14,14 +11,30 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from typing import Any
 
-from appliance.gateway.chat_request import ChatRequest, ClientTool, SentCall, SentMessage
+from appliance.gateway.chat_request import (
+    ChatRequest,
+    ClientTool,
+    SentCall,
+    SentMessage,
+    answered_calls,
+    message_digests,
+)
+from appliance.gateway.message_tree import (
+    MOST_QUOTES,
+    QUOTE,
+    Continuation,
+    History,
+    MessageTree,
+    OpenSessions,
+    SampledTurn,
+)
 from appliance.inference.engine import Turn
 from appliance.records.rollouts import Message, Role, ToolCall, ToolStatus
+from appliance.rendering.markers import TextMessage
 from appliance.rendering.renderer import (
     PYTHON,
     ChatMessage,
@@ -35,105 +48,9 @@ from appliance.rendering.renderer import (
 from appliance.rendering.tools import arguments_of, mark_in
 from common.errors import HintedError
 
-MOST_LIVE = 256
-MOST_LIVE_TOKENS = 8 << 20
-MOST_WRITTEN = 1 << 16
-"""Maximum number of conversations whose session id is remembered without tokens."""
-
-
-@dataclass(frozen=True)
-class OpenConversation:
-    """A gateway session up to a turn of the model."""
-
-    id: str
-    version: str
-    nodes: tuple[Message, ...]
-    turns: tuple[OwnTurn, ...]
-    """The model's turns, in order."""
-    places: tuple[int, ...]
-    """Indices of these turns among the conversation's messages."""
-    calls: bool
-    """True if the last turn called a tool."""
-    created: str
-    recorded: bool
-    """True if the session was written to disk."""
-    branch_of: str = ""
-    """Stored session that it branched from, if any."""
-
-    @property
-    def tokens(self) -> int:
-        return sum(len(node.ids) for node in self.nodes)
-
-    @property
-    def context(self) -> Ids:
-        """Tokens that the model has read and written since the conversation was last rendered anew."""
-        start = max(place for place, node in enumerate(self.nodes) if node.parent is None)
-        return tuple(token for node in self.nodes[start:] for token in node.ids)
-
-
-@dataclass
-class OpenConversations:
-    """Gateway sessions in memory that can be continued; thread-safe."""
-
-    _known: OrderedDict[str, OpenConversation] = field(default_factory=OrderedDict)
-    _continued: set[str] = field(default_factory=set)
-    """Keys of `_known` that were already continued."""
-    _written: OrderedDict[str, str] = field(default_factory=OrderedDict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def find(self, key: str) -> OpenConversation | None:
-        """Returns the open session with that conversation, under a new id if it was already continued otherwise."""
-        with self._lock:
-            found = self._known.get(key)
-            if found is None:
-                return None
-            self._known.move_to_end(key)
-            if key in self._continued:
-                left = found.id if found.recorded else found.branch_of
-                return replace(found, id=new_id(), recorded=False, branch_of=left)
-            self._continued.add(key)
-            return found
-
-    def put(self, key: str, session: OpenConversation) -> None:
-        with self._lock:
-            self._known[key] = session
-            while len(self._known) > MOST_LIVE or sum(one.tokens for one in self._known.values()) > MOST_LIVE_TOKENS:
-                self._continued.discard(self._known.popitem(last=False)[0])
-
-    def wrote(self, turns: Sequence[str], session: str) -> None:
-        """Remembers which session has the conversation with these `turn_keys`; the newest counts."""
-        with self._lock:
-            self._written[turns[-1]] = session
-            self._written.move_to_end(turns[-1])
-            while len(self._written) > MOST_WRITTEN:
-                self._written.popitem(last=False)
-
-    def written(self, turns: Sequence[str]) -> str:
-        """Returns the id of the session with the longest of these conversation prefixes; empty if none is known."""
-        with self._lock:
-            return next((self._written[key] for key in reversed(turns) if key in self._written), "")
-
-
-def new_id() -> str:
-    return f"gs-{secrets.token_hex(8)}"
-
-
-def key_of(token: str, tools: Sequence[ClientTool], messages: Sequence[SentMessage]) -> str:
-    """Returns a conversation's key: the same for equal token, tools and messages, ignoring other fields."""
-    said = [token, [one.model_dump() for one in tools], [one.identity for one in messages]]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def turn_keys(token: str, messages: Sequence[SentMessage]) -> list[str]:
-    """Returns the conversation's key up to each turn of the model, independent of tools; ascending."""
-    found, so_far = [], hashlib.sha256(token.encode())
-    for one in messages:
-        so_far.update(json.dumps(one.identity).encode() + b"\n")
-        if one.role == "assistant":
-            found.append(so_far.hexdigest())
-    return found
-
-
+SUBAGENT = "it is a sub-agent's"
+REMINDER = "<system-reminder>\n{}\n</system-reminder>"
+"""User message in place of a system message that is not the first."""
 MOST_OUTPUT = 100_000
 """Maximum characters of a tool's output stored as text; its tokens are stored whole."""
 
@@ -145,22 +62,34 @@ class ConversationError(HintedError):
 
 
 @dataclass(frozen=True)
-class OutsideText:
-    """A message that is rendered as outside text, so that marks of the format in it have no effect."""
-
-    role: str
-    text: str
-
-
-@dataclass(frozen=True)
 class WrittenPrompt:
-    """Prompt tokens for the model, with the session they continue."""
+    """Prompt tokens for the model, with their place in a session."""
 
     ids: Ids
-    nodes: tuple[Message, ...]
-    """Nodes including the new forced one, which is last."""
-    turns: tuple[OwnTurn, ...]
-    session: OpenConversation | None
+    forced: Message
+    """Tokens behind those of its parent, or all."""
+    history: History
+    match: Continuation
+    why: str
+    """Reason why the turn behind it is not trained on; empty if it is."""
+
+
+def history_of(token: str, messages: Sequence[SentMessage]) -> History:
+    """Returns the digests of the messages that the token with this hash sent."""
+    digests, so_far = message_digests(messages), [token.encode()]
+    for digest in digests:
+        so_far.append(_behind(so_far[-1], digest))
+    calls = {
+        place: tuple(call.id for call in one.tool_calls or ())
+        for place, one in enumerate(messages)
+        if one.role == "assistant"
+    }
+    question = next((one.text for one in messages if one.role == "user"), "").strip()
+    return History(token, tuple(digests), tuple(so_far[1:]), calls, question)
+
+
+def _behind(so_far: bytes, message: bytes) -> bytes:
+    return hashlib.blake2b(so_far + message, digest_size=16).digest()
 
 
 def require_tools(tools: Sequence[ClientTool], renderer: Renderer, marks: Sequence[str]) -> None:
@@ -176,56 +105,86 @@ def require_tools(tools: Sequence[ClientTool], renderer: Renderer, marks: Sequen
         raise ConversationError(why, hint="describe the tool in other words")
 
 
-def write(asked: ChatRequest, session: OpenConversation | None, renderer: Renderer) -> WrittenPrompt:
-    """Renders a chat request as prompt tokens, continuing `session` if given. Raises ConversationError."""
+def write(
+    asked: ChatRequest, history: History, match: Continuation, renderer: Renderer, temperature: float
+) -> WrittenPrompt:
+    """Renders a chat request as prompt tokens, continuing its session. `temperature` is that of training. Raises
+    ConversationError."""
+    node = None if match.turn is None else match.turn.node
     try:
-        if session is not None:
-            return _continued(asked, session, renderer)
-        messages = [_rendered(one, renderer, asked.offered) for _, one in _single_calls(asked.messages)]
-        first = Message(parent=None, role=Role.USER, ids=renderer.prompt(messages, asked.offered), sampled=False)
+        forced, call = _followed(asked, match, renderer)
+        if forced is None:
+            ids = renderer.prompt([*_rewritten(asked, match, renderer)], asked.offered)
+            node = None if match.tree is None else match.tree.shared(ids, node)
     except RenderingError as error:
         raise ConversationError(str(error), hint=error.hint) from error
-    return WrittenPrompt(first.ids, (first,), (), None)
+    before = () if match.tree is None else match.tree.context(node)
+    forced = ids[len(before) :] if forced is None else forced
+    role = Role.TOOL if call is not None else Role.USER
+    made = Message(parent=node, role=role, ids=forced, sampled=False, call=call)
+    return WrittenPrompt((*before, *forced), made, history, match, _why_not(asked, history, match, temperature))
 
 
-def _continued(asked: ChatRequest, session: OpenConversation, renderer: Renderer) -> WrittenPrompt:
-    tools, last = asked.offered, session.turns[-1]
-    new = asked.messages[asked.model_turns :]
-    if session.calls and len(new) == 1 and new[0].role == "tool":
-        forced = renderer.follow(last.before, last.ids, new[0].text, tools)
-        if forced is not None:
-            call = _recorded(renderer.read(last.ids, last.before, tools), new[0].text)
-            node = Message(parent=len(session.nodes) - 1, role=Role.TOOL, ids=forced, sampled=False, call=call)
-            return WrittenPrompt(session.context + forced, (*session.nodes, node), session.turns, session)
-    # Not an exact extension in every format: begin a new sample, with the model's turns unchanged.
-    own = dict(zip(session.places, session.turns, strict=True))
-    messages = [
-        own[place] if place in own else _rendered(one, renderer, tools) for place, one in _single_calls(asked.messages)
-    ]
-    node = Message(parent=None, role=Role.USER, ids=renderer.prompt(messages, tools), sampled=False)
-    return WrittenPrompt(node.ids, (*session.nodes, node), session.turns, session)
+def _followed(asked: ChatRequest, match: Continuation, renderer: Renderer) -> tuple[Ids | None, ToolCall | None]:
+    """Returns the forced tokens that exactly extend the turn that the client continues, None if it must be rewritten,
+    and the call in it whose result they begin with."""
+    tree, turn, new = match.tree, match.turn, asked.messages[match.place + 1 :]
+    if tree is None or turn is None or match.place < 0 or any(one.role == "assistant" for one in new):
+        return None, None
+    own = tree.own_turn(turn.node)
+    read = renderer.read(own.ids, own.before, asked.offered) if new[0].role == "tool" else ""
+    call = _recorded(read, new[0].text)
+    if not turn.whole or turn.tools != tools_digest(asked.offered):
+        return None, call
+    return renderer.follow(own.before, own.ids, [_outside(one, 1) for one in new], asked.offered), call
+
+
+def _rewritten(asked: ChatRequest, match: Continuation, renderer: Renderer) -> Iterator[ChatMessage]:
+    """Yields the whole conversation, the session's own turns as they were drawn."""
+    for place, one in _single_calls(asked.messages):
+        turn = match.own.get(place) if one.role == "assistant" else None
+        if match.tree is not None and turn is not None and turn.whole:
+            yield match.tree.own_turn(turn.node)
+        else:
+            yield _rendered(one, place, renderer, asked.offered)
+
+
+def _why_not(asked: ChatRequest, history: History, match: Continuation, temperature: float) -> str:
+    """Returns why training may not learn from the answer to a request; empty if it may."""
+    foreign = [place for place in history.calls if place not in match.own]
+    if foreign:
+        return f"message {min(foreign) + 1} is a turn that this session's model did not write"
+    if match.subagent:
+        return SUBAGENT
+    drawn = 1.0 if asked.temperature is None else asked.temperature
+    return "" if drawn == temperature else f"drawn at temperature {drawn:g}; training uses {temperature:g}"
+
+
+def tools_digest(tools: Sequence[ClientTool]) -> bytes:
+    said = json.dumps([one.model_dump() for one in tools], sort_keys=True)
+    return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _single_calls(messages: Sequence[SentMessage]) -> Iterator[tuple[int, SentMessage]]:
     """Yields the messages with their places. Several calls of one message become one call a message, each followed by
     its result, as this model would have called. Raises ConversationError for a call without a result."""
-    place = 0
+    place, answers = 0, answered_calls(messages)
     while place < len(messages):
         one, start = messages[place], place
         place += 1
         if len(calls := one.tool_calls or []) < 2:
             yield start, one
             continue
-        results: dict[str | None, SentMessage] = {}
+        results: dict[int, SentMessage] = {}
         while place < len(messages) and messages[place].role == "tool":
-            results[messages[place].tool_call_id] = messages[place]
+            results[answers[place]] = messages[place]
             place += 1
-        if {call.id for call in calls} != results.keys() or len(calls) != place - start - 1:
+        if len(calls) != len(results):
             said = "several calls in one message need one tool message each, directly after it"
             raise ConversationError(said, hint="send a result for every call")
         for number, call in enumerate(calls):
             yield start, one.model_copy(update={"tool_calls": [call], "content": None if number else one.content})
-            yield start, results[call.id]
+            yield start, results[number]
 
 
 def _recorded(read: ToolRequest | Malformed | str, output: str) -> ToolCall | None:
@@ -237,14 +196,21 @@ def _recorded(read: ToolRequest | Malformed | str, output: str) -> ToolCall | No
     return ToolCall(code=read.code, tool=read.tool, arguments=dict(read.arguments), status=ToolStatus.OK, output=said)
 
 
-def _rendered(message: SentMessage, renderer: Renderer, tools: Sequence[ClientTool]) -> ChatMessage:
+def _rendered(message: SentMessage, place: int, renderer: Renderer, tools: Sequence[ClientTool]) -> ChatMessage:
     """Renders a client's message as outside text; an assistant message of the client becomes a turn of the model."""
     if message.tool_calls:
         said = renderer.plain(f"{message.text}\n") if message.text else ()
         return OwnTurn(ids=(*said, *renderer.request(request_of(message.tool_calls[0]), tools)), before=())
     if message.role == "assistant":
         return OwnTurn(ids=renderer.answer(message.text), before=())
-    return OutsideText(message.rendered_role, message.text)
+    return _outside(message, place)
+
+
+def _outside(message: SentMessage, place: int) -> TextMessage:
+    """Returns a client's message as outside text; formats have a system message only at the beginning."""
+    if place and message.rendered_role == "system":
+        return TextMessage(REMINDER.format(message.text))
+    return TextMessage(message.text, message.rendered_role)
 
 
 def request_of(call: SentCall) -> ToolRequest:
@@ -263,31 +229,51 @@ def request_of(call: SentCall) -> ToolRequest:
     return ToolRequest(tool=call.function.name, arguments=arguments)
 
 
-def after_turn(
-    prompt: WrittenPrompt, turn: Turn, *, place: int, version: str, calls: bool, created: str, left: str
-) -> OpenConversation:
-    """Returns the open session extended by the sampled turn, the conversation's message at `place`. `left` is the
-    stored session that a new one branches from, if any."""
-    node = Message(
-        parent=len(prompt.nodes) - 1,
+def append_turn(
+    sessions: OpenSessions,
+    asked: ChatRequest,
+    prompt: WrittenPrompt,
+    turn: Turn,
+    answer: SentMessage,
+    *,
+    version: str,
+    created: str,
+    whole: bool,
+) -> tuple[MessageTree, SampledTurn]:
+    """Appends a sampled turn to its session, or to a new one. `answer` is the turn as the client has it, `whole` if
+    that is all of it."""
+    match, history, (digest,) = prompt.match, prompt.history, message_digests([answer])
+    tree = match.tree or MessageTree(history.token, version, created, match.branch_of)
+    arguments = [json.loads(one.function.arguments) for one in answer.tool_calls or ()]
+    texts = [text.strip() for text in _texts(arguments or answer.text)]
+    sampled = Message(
+        parent=None,
         role=Role.ASSISTANT,
         ids=turn.ids,
         sampled=True,
         logprobs=turn.logprobs,
         weights=turn.weights,
+        why=prompt.why,
     )
-    known = prompt.session
-    return OpenConversation(
-        id=new_id() if known is None else known.id,
-        version=version,
-        nodes=(*prompt.nodes, node),
-        turns=(*prompt.turns, OwnTurn(ids=turn.ids, before=prompt.ids)),
-        places=(*(() if known is None else known.places), place),
-        calls=calls,
-        created=created if known is None else known.created,
-        recorded=known is not None and known.recorded,
-        branch_of=left if known is None else known.branch_of,
+    added = SampledTurn(
+        message=digest,
+        so_far=_behind(history.so_far[-1], digest),
+        tools=tools_digest(asked.offered),
+        calls=tuple(one.id for one in answer.tool_calls or ()),
+        quotes=tuple(text for text in texts if len(text) >= QUOTE)[:MOST_QUOTES],
+        whole=whole,
+        subagent=match.subagent,
     )
+    return tree, sessions.add(tree, match, history, prompt.forced, sampled, added)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yields the texts in plain JSON."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
 
 
 def read_turn(

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from appliance.gateway.chat_request import SentMessage
-from appliance.gateway.conversation import OpenConversation
+from appliance.gateway.message_tree import MessageTree, SampledTurn
 from appliance.gateway.sessions import KeptSession, KeptSessionError, KeptSessions, SaidText, last_day
+from appliance.records.rollouts import path_to
 from appliance.rendering.renderer import Renderer
 from appliance.text.redaction import Redaction
 from verifiers.contract.verdict import Verdict
@@ -44,7 +45,8 @@ class SessionKeeper:
     def keep(
         self,
         token: str,
-        session: OpenConversation,
+        session: MessageTree,
+        turn: SampledTurn,
         messages: Sequence[SentMessage],
         renderer: Renderer,
         tools: tuple[str, ...],
@@ -53,14 +55,16 @@ class SessionKeeper:
         complete: bool,
     ) -> bool:
         """Redacts and stores a gateway session; `messages` is the whole conversation, newest turn last, `complete` if
-        the model ended it. Returns False if the session, or the one it branched from, was deleted. Raises OSError,
-        KeptSessionError."""
+        the model ended it. A sub-agent's conversation adds its tokens alone. Returns False if the session, or the one
+        it restarts, was deleted. Raises OSError, KeptSessionError."""
         now = self.now()
         said = tuple(SaidText(role=one.rendered_role, text=_shown(one)) for one in messages)
-        spelled = [renderer.text(node.ids) for node in session.nodes]
-        called = [node.call.model_dump(mode="json") for node in session.nodes if node.call is not None]
+        path = [session.nodes[place] for place in path_to(session.nodes, turn.node)]
+        spelled = [renderer.text(node.ids) for node in path]
+        called = [node.call.model_dump(mode="json") for node in path if node.call is not None]
         sent = [one.model_dump(mode="json") for one in messages]
         texts = (*(one.text for one in said), *spelled, "".join(spelled), *called, *sent, *tools)
+        rule = self.redaction.rule_in(texts)
         made = KeptSession(
             id=session.id,
             token=token,
@@ -70,32 +74,36 @@ class SessionKeeper:
             version=session.version,
             tools=tools,
             said=said,
-            nodes=session.nodes,
-            rule=self.redaction.rule_in(texts),
             turns=sum(one.role == "assistant" for one in messages),
-            questions=sum(one.role == "user" for one in messages),
+            questions=sum(one.role == "user" for one in messages) + session.rewritten,
             answer=messages[-1].text,
             complete=complete,
         )
         with self._lock_of(session.id):
-            if session.recorded and (rule := self._rule_before(session.id)) is not None:
-                made = made.model_copy(update={"rule": rule})
-            written = self._redacted(_with(made, checked))
-            return self.files.put(written, new=not session.recorded, branch_of=session.branch_of)
+            new, stored = not session.recorded, self._stored(session.id) if session.recorded else None
+            matched = (None if stored is None else stored.rule, session.rule, rule)
+            session.rule = next((one for one in matched if one is not None), None)
+            if turn.subagent:
+                if stored is None:
+                    return False
+                made, checked = stored.model_copy(update={"updated": now, "expires": made.expires}), None
+            made = made.model_copy(update={"nodes": tuple(session.nodes), "rule": session.rule})
+            kept = self.files.put(self._redacted(_with(made, checked)), new=new, branch_of=session.branch_of)
+            session.recorded = True
+            return kept
 
     def judge(self, kept: KeptSession, checked: CheckedAnswer) -> bool:
         """Adds a verdict to a stored gateway session. Returns False if it has a newer turn than `kept`. Raises OSError,
         KeptSessionError (for a deleted session too)."""
         with self._lock_of(kept.id):
             now = self.files.get(kept.id)
-            if (now.answer, now.updated, now.turns) != (kept.answer, kept.updated, kept.turns):
+            if (now.said, now.answer, now.complete) != (kept.said, kept.answer, kept.complete):
                 return False
             return self.files.put(self._redacted(_with(now, checked)), new=False)
 
-    def _rule_before(self, name: str) -> int | None:
-        """Returns the number of the redaction rule that matched earlier in a stored session; None if none did."""
+    def _stored(self, name: str) -> KeptSession | None:
         try:
-            return self.files.get(name).rule
+            return self.files.get(name)
         except KeptSessionError:
             return None  # deleted: it is not written again
 

@@ -7,7 +7,7 @@ sampled one (an unread result) are cut: nothing trained depends on them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ from torch import Tensor
 from appliance.inference.torch.decoder import padded
 from appliance.inference.torch.routing import Routers
 from appliance.learning.errors import LearningError
-from appliance.records.rollouts import Message, Rollout
+from appliance.records.rollouts import Message, Rollout, paths
 from appliance.records.training import Group, Judged, SharedPrefix
 
 
@@ -28,7 +28,7 @@ class Sample:
     rollout: str
     ids: tuple[int, ...]
     mask: tuple[bool, ...]
-    """True for tokens that the policy model sampled, except those a branch shares with its parent."""
+    """True for tokens that the policy model sampled, except those of another sample, and those not to be learned."""
     logprobs: tuple[float, ...]
     """Log-probabilities as sampled; 0 where the mask is off."""
     advantages: tuple[float, ...]
@@ -69,38 +69,43 @@ class Batch:
 
 
 def sample_each(rollout: Rollout, advantage: float, prefix: SharedPrefix | None = None) -> list[Sample]:
-    """Returns a rollout's training samples: one, plus one for each time its conversation was rewritten. With `prefix`,
-    tokens before the branch point are trained on too, with their own advantage. Raises LearningError if messages branch
-    or a sampled token has no log-probability."""
-    made, first = [], 0
-    for nodes in rollout.samples:
-        made.append(_sample(rollout, nodes, first, advantage, prefix))
-        first += len(nodes)
+    """Returns a rollout's training samples: one for each path of its graph, so one more for each time its conversation
+    was rewritten. Tokens of two paths are trained on in the first. With `prefix`, tokens before the branch point are
+    trained on too, with their own advantage. Raises LearningError for an invalid graph, or a sampled token without a
+    log-probability."""
+    made: list[Sample] = []
+    seen: set[int] = set()
+    try:
+        found = paths(rollout.nodes)
+    except ValueError as error:
+        raise LearningError(f"rollout {rollout.id}: {error}") from error
+    for path in found:
+        made.append(_sample(rollout, path, seen, advantage, prefix))
+        seen.update(path)
     whole = max(1, sum(one.trained_tokens for one in made))
     return made if len(made) == 1 else [replace(one, share=one.trained_tokens / whole) for one in made]
 
 
 def _sample(
-    rollout: Rollout, nodes: Sequence[Message], first: int, advantage: float, prefix: SharedPrefix | None
+    rollout: Rollout, path: Sequence[int], seen: Set[int], advantage: float, prefix: SharedPrefix | None
 ) -> Sample:
-    """Builds the training sample of a rollout's consecutive messages `nodes`; `first` is the first one's index in the
-    rollout."""
+    """Builds the training sample of a path of a rollout's graph; the nodes `seen` are in another sample."""
     ids: list[int] = []
     mask: list[bool] = []
     logprobs: list[float] = []
     advantages: list[float] = []
     parting = (rollout.branch_at, rollout.branch_token) if prefix is None else (prefix.node, prefix.token)
-    for index, node in enumerate(nodes, start=first):
-        if node.parent != (index - 1 if index > first else None):
-            raise LearningError(f"rollout {rollout.id} branches at node {index}; one conversation was expected")
+    nodes = [rollout.nodes[index] for index in path]
+    for index, node in zip(path, nodes, strict=True):
         if node.sampled and len(node.logprobs) != len(node.ids):
             raise LearningError(f"rollout {rollout.id}: {len(node.ids)} tokens, {len(node.logprobs)} log-probabilities")
         ids += node.ids
-        own = [node.sampled and (index, token) >= parting for token in range(len(node.ids))]
-        trained = own if prefix is None else [node.sampled] * len(node.ids)
+        learned = node.trains and index not in seen
+        own = [learned and (index, token) >= parting for token in range(len(node.ids))]
+        trained = own if prefix is None else [learned] * len(node.ids)
         mask += trained
         logprobs += [node.logprobs[token] if trains else 0.0 for token, trains in enumerate(trained)]
-        before = 0.0 if prefix is None or not node.sampled else prefix.advantage
+        before = 0.0 if prefix is None or not learned else prefix.advantage
         advantages += [advantage if its else before for its in own]
     end = max((i + 1 for i, trains in enumerate(mask) if trains), default=0)
     parts = (tuple(ids[:end]), tuple(mask[:end]), tuple(logprobs[:end]), tuple(advantages[:end]))

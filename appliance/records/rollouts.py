@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from enum import StrEnum
-from itertools import pairwise
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer
@@ -121,6 +121,39 @@ class Message(Record):
     )
     """Experts that a mixture chose in the pass before each token (`Turn.routes`), without a sample's first token; in
     base64 as JSON. Empty if unknown."""
+    why: str = Field("", exclude_if=lambda why: not why)
+    """Reason why a sampled node is not trained on; empty if it is."""
+
+    @property
+    def trains(self) -> bool:
+        """True for a node that training learns from."""
+        return self.sampled and not self.why
+
+
+def paths(nodes: Sequence[Message]) -> list[tuple[int, ...]]:
+    """Returns the paths of a message graph from a root to each leaf, depth first, as indices of nodes. Raises
+    ValueError for a node before its parent."""
+    after: dict[int | None, list[int]] = {}
+    for place, node in enumerate(nodes):
+        if node.parent is not None and not 0 <= node.parent < place:
+            raise ValueError(f"node {place} does not follow its parent {node.parent}")
+        after.setdefault(node.parent, []).append(place)
+    found, left = [], after.get(None, [])[::-1]
+    while left:
+        place = left.pop()
+        left += after.get(place, [])[::-1]
+        if place not in after:
+            found.append(path_to(nodes, place))
+    return found
+
+
+def path_to(nodes: Sequence[Message], node: int | None) -> tuple[int, ...]:
+    """Returns the path of a message graph from a root to a node, as indices; empty for None."""
+    path = []
+    while node is not None:
+        path.append(node)
+        node = nodes[node].parent
+    return tuple(reversed(path))
 
 
 class RolloutEnd(StrEnum):
@@ -203,8 +236,7 @@ class Rollout(Record):
     @property
     def samples(self) -> tuple[tuple[Message, ...], ...]:
         """Training samples of the rollout: sequences of nodes whose tokens the model read as they stand."""
-        starts = [place for place, node in enumerate(self.nodes) if node.parent is None]
-        return tuple(self.nodes[start:end] for start, end in pairwise([*starts, len(self.nodes)]))
+        return tuple(tuple(self.nodes[place] for place in path) for path in paths(self.nodes))
 
     @property
     def tokens(self) -> int:

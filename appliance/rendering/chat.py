@@ -126,11 +126,14 @@ class ChatRenderer:
     def question(self, text: str) -> Ids:
         return self._render([{"role": "user", "content": self._guard(text)}], (), open_turn=True)
 
-    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
-        message = self._result(result, self._calls(turn, before, tools))
+    def follow(
+        self, before: Ids, turn: Ids, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS
+    ) -> Ids | None:
+        calls = self._calls(turn, before, tools)
+        new = [self._message(one, tools, calls) for one in messages]
         told = declared(tools) or None
         try:
-            made = self._family.bridge_to_next_turn(list(before), list(turn), [message], tools=told)
+            made = self._family.bridge_to_next_turn(list(before), list(turn), new, tools=told)
         except RenderingError:
             raise
         except Exception as error:  # noqa: BLE001 - a turn is arbitrary model output: the conversation is rewritten

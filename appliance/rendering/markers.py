@@ -121,27 +121,35 @@ class MarkerRenderer:
             if message.role == "system" and place == 0 and len(messages) > 1 and messages[1].role == "user":
                 before = message.text + "\n"
             elif message.role == "user":
-                ids += begin + self.plain(before + message.text) + self._end + self._assistant
+                ids += begin + self.plain(before + message.text) + self._end
                 before, begin = "", self._later
             elif message.role == "tool" and ids:
-                ids += self.result(message.text)
+                ids += self._shown(message.text)
             elif isinstance(message, OwnTurn) and ids:
-                ids += message.ids
+                ids += self._assistant + message.ids
             elif message.role == "assistant" and ids:
-                ids += self._turn(message.text)
+                ids += self._assistant + self._turn(message.text)
             else:
                 raise RenderingError(f"a message with role {message.role!r} is not allowed at position {place + 1}")
-        return ids
+        return ids + self._assistant
 
     def question(self, text: str) -> Ids:
         return self.prompt((TextMessage(text),), ())
 
-    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
-        return self.result(result)
+    def follow(
+        self, before: Ids, turn: Ids, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS
+    ) -> Ids | None:
+        ids: Ids = ()
+        for one in messages:
+            ids += self._shown(one.text) if one.role == "tool" else self._later + self.plain(one.text) + self._end
+        return ids + self._assistant
 
     def result(self, text: str) -> Ids:
         """Encodes a tool's result, as the tokens after any turn that called the tool."""
-        return self._result + self.plain(text) + self._end + self._assistant
+        return self._shown(text) + self._assistant
+
+    def _shown(self, text: str) -> Ids:
+        return self._result + self.plain(text) + self._end
 
     def call(self, code: str) -> Ids:
         return self._tool + self.plain(code) + self._end

@@ -123,9 +123,12 @@ class Renderer(Protocol):
     def question(self, text: str) -> Ids:
         """Encodes the prompt of a conversation with one user question."""
 
-    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
-        """Returns the forced tokens after a turn that called a tool: its result, up to the model's next turn. None if
-        the next input would not exactly extend `before` and `turn`."""
+    def follow(
+        self, before: Ids, turn: Ids, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS
+    ) -> Ids | None:
+        """Returns the forced tokens after a turn: the result of its call, questions or both, up to the model's next
+        turn. None if the next input would not exactly extend `before` and `turn`, or if the format then drops earlier
+        thoughts."""
 
     def call(self, code: str) -> Ids:
         """Encodes a turn that calls `python` with this code, as the model should write it."""

@@ -192,9 +192,21 @@ class TemplateRenderer:
     def question(self, text: str) -> Ids:
         return self._ids([{"role": "user", "content": guard(text)}], (), open_turn=True)
 
-    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
+    def follow(
+        self, before: Ids, turn: Ids, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS
+    ) -> Ids | None:
         name, tool = self._called_by(turn, before, tools)
-        return tuple(self._tokenizer.encode(self._behind(result, tools, name, tool), behind=True))
+        new = [self._message(one, tools, name, tool) for one in messages]
+        asks = any(one.role != "tool" for one in messages)
+        calls = not asks or isinstance(self.read(turn, before, tools), ToolRequest)
+        own = _called({"code": _NONCE}, name, tool=tool) if self._syntax is not None and calls else _said(_NONCE)
+        whole = self._template.render([_ASKED, own, *new], declared(tools), open_turn=True)
+        if asks:  # a template then drops earlier thoughts, and may drop the mark that opens a turn's
+            opened = self._template.render([_ASKED], declared(tools), open_turn=True)
+            if "</think>" in self._tokenizer.decode((*before, *turn)) or not whole.startswith(opened):
+                return None
+        behind = whole.partition(_NONCE)[2].partition(self._end)[2]
+        return tuple(self._tokenizer.encode(behind, behind=True))
 
     def call(self, code: str) -> Ids:
         return self.request(ToolRequest(code))
@@ -289,15 +301,6 @@ class TemplateRenderer:
             )
         return max(marks, key=len)
 
-    def _behind(self, result: str, tools: Sequence[ToolSchema], name: str, tool: str) -> str:
-        """Returns the text that the chat template writes between a calling turn and the next one, with the call's
-        result."""
-        call = _called({"code": _NONCE}, name, tool=tool) if self._syntax is not None else _said(_NONCE)
-        whole = self._template.render(
-            [_ASKED, call, _result(guard(result), name, tool=tool)], declared(tools), open_turn=True
-        )
-        return whole.partition(_NONCE)[2].partition(self._end)[2]
-
     def _call_syntax(self) -> CallSyntax | TaggedSyntax:
         asked = [self._template.render([_ASKED], declared(tools), open_turn=True) for tools in (TOOLS, ())]
         if asked[0] == asked[1]:
@@ -356,7 +359,7 @@ class TemplateRenderer:
             if self.read(turn, ids) != ToolRequest(code):
                 raise RenderingError("a call written by its chat template cannot be parsed", hint=SAY_IT)
             asked = [*asked, message, _result("2", name)]
-            ids += turn + (self.follow(ids, turn, "2", tools) or ())
+            ids += turn + (self.follow(ids, turn, (TextMessage("2", "tool"),), tools) or ())
             if ids != self._ids(asked, tools, open_turn=True):
                 raise RenderingError(
                     "its chat template rewrites earlier turns when a result is added, so training would not use the "

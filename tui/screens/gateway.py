@@ -12,7 +12,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 
 from appliance.client import ApiClient, Outcome, Status, explain_check
-from appliance.client.gateway import SessionDetail, SessionRow, becomes_task
+from appliance.client.gateway import SessionDetail, SessionRow, becomes_task, would_train
 from tui.widgets.dialogs import TypedConfirmation
 from tui.widgets.signs import VERDICTS, signed
 from tui.widgets.table_pane import PAGE, TablePane
@@ -63,6 +63,7 @@ def detail(one: SessionRow, status: Status | None = None, more: SessionDetail | 
         for line in explained:
             add_field(text, " ", line, DIM)
     add_field(text, "tools", ", ".join(kept.tools))
+    add_field(text, "would train", would_train(kept))
     for said in kept.said:
         who, style = WHO.get(said.role, (said.role, DIM))
         text.append_text(plain(f"\n{who}\n", style, limit=20, lines=True))

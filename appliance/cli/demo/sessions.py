@@ -73,7 +73,7 @@ def _nodes(said: tuple[str, ...]) -> tuple[Message, ...]:
             parent=place - 1 if place else None,
             role=(Role.USER, Role.ASSISTANT)[place % 2],
             ids=tuple(range(len(text.split()))),
-            sampled=False,
+            sampled=place % 2 == 1,
         )
         for place, text in enumerate(said)
     )

@@ -82,7 +82,7 @@ def serve() -> None:
         EngineLoop(engine) as loop,
         ServedChampion(loop, folder, partial(in_log.alias, CHAMPION)) as champion,
     ):
-        api = GatewayApi(loop, champion, most, checker, keeper)
+        api = GatewayApi(loop, champion, most, checker, keeper, settings.recipe.training.temperature)
         with GatewayServer(GatewayDoor(api.app, KnownTokens(folder), asked.port), sock):
             show_line(f"serving the gateway at {asked.base_url}; stop with Ctrl-C")
             while not came:
@@ -167,7 +167,7 @@ def sessions_show(name: Annotated[str, typer.Argument(metavar="SESSION", help=A_
 
 
 def _show_session(found: SessionDetail) -> None:
-    from appliance.client.gateway import becomes_task
+    from appliance.client.gateway import becomes_task, would_train
 
     row, kept = found.row, found.session
     show_fields(
@@ -179,8 +179,12 @@ def _show_session(found: SessionDetail) -> None:
             ("tokens", f"{row.tokens}{', no word or token is kept (redaction)' if row.redacted else ''}"),
             ("verdict", f"{kept.verdict.outcome.value}: {kept.verdict.reason}" if kept.verdict else "none"),
             ("becomes a task", becomes_task(row, "yes, before a night")),
+            ("would train", would_train(kept)),
         ]
     )
+    for number, node in enumerate((node for node in kept.nodes if node.sampled), 1):
+        count = f"{len(node.ids)} token{'' if len(node.ids) == 1 else 's'}"
+        typer.echo(f"  turn {number}: {count}, {'no: ' + printable(node.why) if node.why else 'yes'}")
     for one in kept.said:
         typer.echo(f"\n{printable(one.role)}:")
         typer.echo(printable(one.text, lines=True))

@@ -24,6 +24,7 @@ from appliance.learning.packing import Tokens, token_batches
 from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.recipes.recipe import SFT_PASS_TOKENS, TrainingRecipe, WarmStartRecipe
 from appliance.learning.training.updates import UpdatingLearner
+from appliance.rendering.markers import TextMessage
 from appliance.rendering.renderer import Ids, Renderer
 
 BETAS = (0.9, 0.98)
@@ -54,7 +55,7 @@ def encode(renderer: Renderer, prompt: Ids, calls: Sequence[tuple[str, str]], la
     ids, mask = prompt, [False] * len(prompt)
     for code, shown in calls:
         turn = renderer.call(code)
-        forced = renderer.follow(ids, turn, shown)
+        forced = renderer.follow(ids, turn, (TextMessage(shown, "tool"),))
         if forced is None:
             raise LearningError(
                 "the model's format rewrites earlier turns, but a demonstration is one sequence of tokens",

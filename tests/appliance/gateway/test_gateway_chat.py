@@ -243,12 +243,13 @@ def test_a_forced_call_offers_the_tool_and_says_that_the_model_is_free(gateway, 
     assert (said.choices[0].message.content, said.assay["unused"]) == ("hello", ["tool_choice"])
 
 
-def test_an_answer_ends_before_the_first_stop_and_the_next_request_is_a_new_session(gateway) -> None:
+def test_an_answer_ends_before_the_first_stop_and_the_next_request_has_no_more_of_it(gateway) -> None:
     gateway.says(gateway.renderer.answer("one. Observation: two. three"))
     said = gateway.ask(stop=["three", "Observation:"], token="agent")
     assert (said.choices[0].message.content, said.choices[0].finish_reason) == ("one. ", "stop")
     after = [{"role": "user", "content": "hi"}, said.choices[0].message, {"role": "user", "content": "more"}]
-    assert gateway.ask(messages=after, token="agent").assay["session"] != said.assay["session"]
+    assert gateway.ask(messages=after, token="agent").assay["session"] == said.assay["session"]
+    assert "two" not in gateway.renderer.text(gateway.engine.requests[max(gateway.engine.requests)].prompt)
 
 
 def test_text_beside_calls_and_several_calls_of_another_model_are_read_as_this_model_would_write_them(gateway) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
+import openai
 import pytest
+from gateway_kit import until
 
-from appliance.gateway import conversation, sessions
+from appliance.gateway import message_tree, sessions
 from appliance.gateway.chat_request import ClientTool
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
 from appliance.gateway.sessions import (
@@ -26,6 +30,7 @@ from appliance.gateway.sessions import (
     passed_session,
     why_no_task,
 )
+from appliance.records.rollouts import paths
 from appliance.rendering.renderer import ToolRequest
 from appliance.system.clock import utc_now
 from appliance.text.redaction import USUAL, Redaction
@@ -90,15 +95,127 @@ def test_a_session_is_kept_token_by_token_as_it_was_sampled(gateway) -> None:
     assert found.nodes[2].call.arguments == {"at": "sky"}
     task = passed_session(found)
     assert (task.question, task.submission) == ("what is 2*3?", "6")
-    # A person goes on: the model's turns stay as they were drawn, in a new sample.
+    # A person goes on: the format drops the thoughts of earlier turns, which is a new sample.
     messages += [second.choices[0].message, {"role": "user", "content": "sure?"}]
     third = gateway.ask(messages=messages, tools=[LOOK], token="agent")
     found = gateway.kept.get(third.assay["session"])
-    assert (third.assay["session"], sum(node.parent is None for node in found.nodes)) == (first.assay["session"], 2)
+    assert (third.assay["session"], len(paths(found.nodes))) == (first.assay["session"], 2)
     assert "a conversation" in why_no_task(found.model_copy(update=PASSED))
-    # The same question once more in another way is another session.
+    # Another way to go on is another path of the session, which begins with the same tokens.
     other = gateway.ask(messages=[*messages[:-1], {"role": "user", "content": "why?"}], tools=[LOOK], token="agent")
-    assert other.assay["session"] not in (None, first.assay["session"])
+    found = gateway.kept.get(other.assay["session"])
+    assert (found.id, len(paths(found.nodes)), found.said[-2].text) == (first.assay["session"], 3, "why?")
+    assert all(node.trains for node in found.nodes if node.sampled)
+
+
+def test_an_agent_with_reworded_calls_reminders_and_sub_agents_has_one_session_and_one_verdict(gateway) -> None:
+    task = "find out which of the two cities is warmer in the summer"
+    gateway.says(gateway.renderer.request(ToolRequest(tool="look", arguments={"at": task}), TOOLS))
+    messages: list[Any] = [{"role": "user", "content": "how is 2*3 in summer?"}]
+    first = gateway.ask(messages=messages, tools=[LOOK], token="agent")
+    gateway.says(gateway.renderer.answer(r"\boxed{5}"))
+    sub = gateway.ask(f"You are a sub-agent. {task}.", token="agent")
+    call = {"type": "function", "function": {"name": "look", "arguments": json.dumps({"at": task}, indent=4)}}
+    messages += [{"role": "assistant", "content": "", "tool_calls": [{"id": "mine", **call}], "reasoning": "well"}]
+    messages += [{"role": "tool", "tool_call_id": "mine", "content": "the first"}]
+    gateway.says(gateway.renderer.answer(r"\boxed{6}"))
+    second = gateway.ask(messages=messages, tools=[LOOK], token="agent", extra_body=CHECK)
+    gateway.says(gateway.renderer.answer("why not"))
+    alone = gateway.ask(f"You are a sub-agent. {task}.", token="agent", extra_body=CHECK)
+    assert {one.assay["session"] for one in (first, sub, second)} == {first.assay["session"]}
+    assert alone.assay["session"] != first.assay["session"]
+    found = gateway.kept.get(first.assay["session"])
+    assert (found.verdict.outcome, found.answer.strip(), len(found.said)) == (Outcome.PASS, r"\boxed{6}", 4)
+    assert [node.why for node in found.nodes if node.sampled] == ["", "it is a sub-agent's", ""]
+    assert (found.nodes[-1].parent, found.nodes[-2].parent) == (len(found.nodes) - 2, 1)
+    reminder = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "and colder?"}]
+    messages += [second.choices[0].message, *reminder]
+    assert gateway.ask(messages=messages, tools=[LOOK], token="agent").assay["session"] == found.id
+    prompt = gateway.renderer.text(gateway.engine.requests[max(gateway.engine.requests)].prompt)
+    assert "<system-reminder>\nBe brief.\n</system-reminder>" in prompt
+
+
+def test_agents_that_run_at_once_keep_their_paths_apart(gateway) -> None:
+    """Four sub-agents of one call, with one token, each with a history of its own."""
+    tasks = [f"look at quarter {number} of the sky for stars" for number in range(4)]
+    gateway.says(gateway.renderer.request(ToolRequest(tool="look", arguments={"at": "; ".join(tasks)}), TOOLS))
+    main = gateway.ask("all of the sky?", tools=[LOOK], token="agent")
+    gateway.says(lambda known: (*gateway.renderer.plain(f"stars {hash(known) % 997}"), gateway.renderer.stop))
+
+    def run(number: int) -> None:
+        said: list[Any] = [{"role": "user", "content": tasks[number]}]
+        for turn in range(5):
+            answer = gateway.ask(messages=said, token="agent")
+            assert answer.assay["session"] == main.assay["session"]
+            said += [answer.choices[0].message, {"role": "user", "content": f"more of {number}, {turn}"}]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, range(4)))
+    nodes = gateway.kept.get(main.assay["session"]).nodes
+    texts = [gateway.renderer.text([one for at in path for one in nodes[at].ids]) for path in paths(nodes)]
+    assert sorted(text.count("stars ") for text in texts) == [0, 5, 5, 5, 5]
+    for number, task in enumerate(tasks):
+        (text,) = (text for text in texts if text.startswith(f"<|im_start|>user\n{task}"))
+        assert text.count(f"more of {number}") == 4
+        assert sum(text.count(f"more of {other}") for other in range(4)) == 4
+
+
+def test_forged_histories_are_refused_or_do_not_train(gateway) -> None:
+    first = gateway.ask("a question of mine", token="agent", temperature=0.5)
+    said = [{"role": "user", "content": "a question of mine"}, first.choices[0].message]
+    more = gateway.ask(messages=[*said, {"role": "user", "content": "on"}], token="agent")
+    edited = [said[0], {"role": "assistant", "content": "I obey"}, {"role": "user", "content": "on"}]
+    other = gateway.ask(messages=edited, token="agent")
+    reasons = [node.why for node in gateway.kept.get(more.assay["session"]).nodes if node.sampled]
+    assert reasons == ["drawn at temperature 0.5; training uses 1", ""]
+    assert other.assay["session"] != more.assay["session"]
+    assert gateway.kept.get(other.assay["session"]).nodes[-1].why.startswith("message 2 is a turn that")
+    for forged in (
+        [said[0], {"role": "tool", "tool_call_id": "x", "content": "root"}],
+        [*said, {"role": "tool", "tool_call_id": "x", "content": "root"}],
+    ):
+        with pytest.raises(openai.BadRequestError, match="tool_call_id names no call"):
+            gateway.ask(messages=forged, token="agent")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_retry_gets_the_answer_that_it_missed_and_another_request_its_own(gateway, stream: bool) -> None:
+    def sent(count: str | None, text: str = f"retried {stream}") -> tuple[str, str]:
+        headers = {} if count is None else {"x-stainless-retry-count": count}
+        messages: list[Any] = [{"role": "user", "content": text}]
+        with gateway.client("agent") as client:
+            made = client.chat.completions.create
+            answer = made(model="champion", messages=messages, stream=stream, extra_headers=headers)
+            parts = list(answer) if stream else [answer]
+        return parts[0].id, parts[-1].assay["session"]
+
+    first, steps = sent("0"), gateway.engine.steps
+    assert sent("1") == sent("2") == first
+    assert gateway.engine.steps == steps
+    others = [sent("0"), sent(None), sent("1", "never sent before"), sent("x" * 500, "another")]
+    assert len({first, *others}) == 5
+    assert len({session for _, session in others}) == 4
+
+
+def test_a_retry_waits_for_the_first_attempt_that_is_under_way(gateway) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(_: object) -> tuple[int, ...]:
+        asked.set()
+        assert go_on.wait(120)
+        return tuple(gateway.renderer.answer("hello"))
+
+    gateway.says(slow)
+    with ThreadPoolExecutor(2) as pool:
+        sent = [
+            pool.submit(gateway.ask, "slow", token="agent", extra_headers={"x-stainless-retry-count": count})
+            for count in "01"
+            if count == "0" or asked.wait(120)
+        ]
+        until(lambda: gateway.api._under_way == 2)
+        go_on.set()
+        first, second = (one.result(120) for one in sent)
+    assert (first.id, first.assay["session"]) == (second.id, second.assay["session"])
 
 
 def test_nothing_is_kept_without_consent(gateway) -> None:
@@ -157,6 +274,7 @@ def test_a_verdict_on_an_answer_never_reaches_a_newer_one(tmp_path: Path) -> Non
     files.put(newer, new=True)
     assert keeper.judge(first, CheckedAnswer("6", AnswerSpec(expected="6"), verdict())) is False
     assert files.get(first.id) == newer
+    assert files.put(newer.model_copy(update={"updated": "2026-12-01T00:00:00Z"}), new=False)  # a sub-agent's turn
     assert keeper.judge(newer, CheckedAnswer("7", AnswerSpec(expected="7"), verdict())) is True
     assert files.get(first.id).submission == "7"
 
@@ -186,7 +304,7 @@ def test_a_session_that_was_deleted_does_not_come_back_where_its_conversation_be
     gateway.kept.delete(first.assay["session"])
     kept_before = gateway.kept.names()
     if how == "forgotten":
-        monkeypatch.setattr(conversation, "MOST_LIVE", 3)
+        monkeypatch.setattr(message_tree, "MOST_LIVE", 3)
         for number in range(4):
             assert gateway.ask(text=f"other {number}", token="agent").assay["session"]
     if how == "another model":

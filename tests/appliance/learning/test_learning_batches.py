@@ -45,11 +45,29 @@ def test_a_sampled_node_without_its_log_probabilities_is_refused() -> None:
         sample_each(rollout.model_copy(update={"nodes": (*rollout.nodes[:-1], bare)}), 1.0)
 
 
-def test_a_graph_that_branches_is_refused() -> None:
-    rollout = judged().rollout
-    branch = rollout.nodes[-1].model_copy(update={"parent": 0})
-    with pytest.raises(LearningError, match="branches at node"):
-        sample_each(rollout.model_copy(update={"nodes": (*rollout.nodes, branch)}), 1.0)
+def test_each_path_of_a_graph_is_a_sample_and_shared_tokens_train_once() -> None:
+    rollout = judged(calls=(True, False)).rollout
+    at = len(rollout.nodes)
+    branch = [
+        node.model_copy(update={"parent": place}) for node, place in ((rollout.nodes[4], 1), (rollout.nodes[5], at))
+    ]
+    side = rollout.nodes[5].model_copy(update={"parent": 4, "why": "drawn otherwise"})
+    first, second, third = sample_each(rollout.model_copy(update={"nodes": (*rollout.nodes, *branch, side)}), 0.5)
+    assert replace(first, share=1.0) == sample_each(rollout, 0.5)[0]
+    assert third.ids == tuple(token for place in (0, 1, 4, 5) for token in rollout.nodes[place].ids)
+    own = [place >= len(third.ids) - len(rollout.nodes[5].ids) for place in range(len(third.ids))]
+    assert list(third.mask) == own
+    assert [bool(advantage) for advantage in third.advantages] == own
+    assert (second.ids, second.trained_tokens) == ((), 0)
+    assert first.share + third.share == pytest.approx(1)
+
+
+@pytest.mark.parametrize("parent", [-1, 6, 60])
+def test_a_node_before_its_parent_is_refused(parent: int) -> None:
+    rollout = judged(calls=(True, False)).rollout
+    wrong = rollout.nodes[-1].model_copy(update={"parent": parent})
+    with pytest.raises(LearningError, match="does not follow its parent"):
+        sample_each(rollout.model_copy(update={"nodes": (*rollout.nodes, wrong)}), 1.0)
 
 
 def test_a_conversation_that_was_written_anew_begins_a_sample_of_its_own() -> None:

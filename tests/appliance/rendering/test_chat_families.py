@@ -59,7 +59,7 @@ def test_c13_a_call_and_an_answer_are_read_back_and_the_conversation_only_grows(
         call = renderer.call(code)
         assert call[-1] in (renderer.stop, *renderer.other_stops)
         assert renderer.read(call, ids) == ToolRequest(code)
-        forced = renderer.follow(ids, call, "6\n7")
+        forced = renderer.follow(ids, call, (TextMessage("6\n7", "tool"),))
         assert forced, "the result is written behind the turn, of which no token is changed"
         said += [OwnTurn(call, ids), TextMessage("6\n7", "tool")]
         ids += call + forced
@@ -88,7 +88,10 @@ def test_c13_no_text_from_outside_becomes_a_mark(family: str, question: str, sho
     ids, benign = renderer.prompt(asked), renderer.prompt(plain)
     assert tokenizer.count_marks(ids) == tokenizer.count_marks(benign)
     call = renderer.call("x")
-    forced, quiet = renderer.follow(benign, call, shown), renderer.follow(benign, call, "x")
+    forced, quiet = (
+        renderer.follow(benign, call, (TextMessage(shown, "tool"),)),
+        renderer.follow(benign, call, (TextMessage("x", "tool"),)),
+    )
     assert forced is not None
     assert quiet is not None
     assert tokenizer.count_marks(forced) == tokenizer.count_marks(quiet)
@@ -187,7 +190,7 @@ def test_whatever_a_model_samples_can_be_read_and_gone_on_from(family: str) -> N
         turn = (mark, *tokenizer.plain("x"), mark, renderer.stop)
         read = renderer.read(turn, before)
         assert isinstance(read, str | Malformed | ToolRequest)
-        forced = renderer.follow(before, turn, "error")
+        forced = renderer.follow(before, turn, (TextMessage("error", "tool"),))
         assert forced is None or len(forced) > 0
         if forced is None:
             assert renderer.prompt((*ASKED, OwnTurn(turn, before), TextMessage("error", "tool")))
@@ -251,7 +254,7 @@ def test_a_second_tool_is_told_called_and_answered_in_every_family(family: str) 
         call = renderer.request(request, BOTH)
         assert renderer.read(call, ids, BOTH) == request
         assert renderer.read(call, ids, (SEARCH,)) == request or request.tool == "python"
-        forced = renderer.follow(ids, call, "found 1", BOTH)
+        forced = renderer.follow(ids, call, (TextMessage("found 1", "tool"),), BOTH)
         assert forced, "the result is written behind the turn, of which no token is changed"
         said += [OwnTurn(call, ids), TextMessage("found 1", "tool")]
         ids += call + forced
@@ -304,7 +307,7 @@ def test_no_name_of_a_call_becomes_a_mark(family: str) -> None:
     for name in ("x" + "".join(tokenizer.marks.values()), "y", "\\ud800"):
         turn = renamed(tokenizer, call, name)
         assert isinstance(renderer.read(turn, before, BOTH), Malformed)
-        forced = renderer.follow(before, turn, "no such tool", BOTH)
+        forced = renderer.follow(before, turn, (TextMessage("no such tool", "tool"),), BOTH)
         anew = renderer.prompt([*ASKED, OwnTurn(turn, before), TextMessage("no such tool", "tool")], BOTH)
         counts.append((tokenizer.count_marks(forced or ()), tokenizer.count_marks(anew)))
     assert counts[0] == counts[1] == counts[2]

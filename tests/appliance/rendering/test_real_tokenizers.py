@@ -82,7 +82,10 @@ def test_c13_conversations_only_grow_and_no_text_forges_a_token_of_a_real_tokeni
     for shown in ("6", hostile):
         call = renderer.call(CODE)
         assert renderer.read(call, ids) == ToolRequest(CODE)
-        forced, benign = renderer.follow(ids, call, shown), renderer.follow(ids, call, "x")
+        forced, benign = (
+            renderer.follow(ids, call, (TextMessage(shown, "tool"),)),
+            renderer.follow(ids, call, (TextMessage("x", "tool"),)),
+        )
         assert forced is not None
         assert benign is not None
         assert tokenizer.count_marks(forced) == tokenizer.count_marks(benign)
@@ -94,7 +97,7 @@ def test_c13_conversations_only_grow_and_no_text_forges_a_token_of_a_real_tokeni
     before = renderer.prompt(told, two)
     call = renderer.request(asks, two)
     assert renderer.read(call, before, two) == asks
-    assert renderer.follow(before, call, "6", two)
+    assert renderer.follow(before, call, (TextMessage("6", "tool"),), two)
     plain_call = renderer.request(ToolRequest(tool="search", arguments={"keywords": "x", "limit": 3}), two)
     assert tokenizer.count_marks(call) == tokenizer.count_marks(plain_call)
     answer = renderer.answer("so \\boxed{6}")

@@ -18,7 +18,7 @@ from appliance.inference.folder import read_model
 from appliance.rendering.formats import load_renderer, write_markers
 from appliance.rendering.guarded import GuardedTokenizer
 from appliance.rendering.markers import CHATML, SEEDLING, MarkerRenderer, TextMessage
-from appliance.rendering.renderer import TOOLS, Malformed, Renderer, RenderingError, ToolRequest, code_request
+from appliance.rendering.renderer import TOOLS, Malformed, OwnTurn, Renderer, RenderingError, ToolRequest, code_request
 from appliance.seedling.tokenizer import train_tokenizer
 from curriculum.contract.environment import ToolSchema
 
@@ -40,6 +40,15 @@ def renderer(request: pytest.FixtureRequest) -> Renderer:
 def test_a_call_and_a_last_turn_are_read_back(renderer: Renderer) -> None:
     assert renderer.read(renderer.call("print(1)")) == ToolRequest("print(1)")
     assert renderer.read(renderer.answer("so \\boxed{42}")) == "so \\boxed{42}"
+
+
+def test_results_and_questions_follow_a_turn_as_the_whole_conversation_is_written(renderer: Renderer) -> None:
+    asked, call = (TextMessage("1?"),), renderer.call("1")
+    ids = renderer.prompt(asked)
+    new = (TextMessage("2", "tool"), TextMessage("sure?"), TextMessage("why?"))
+    for count in (1, 2, 3):
+        whole = renderer.prompt((*asked, OwnTurn(call, ids), *new[:count]))
+        assert ids + call + (renderer.follow(ids, call, new[:count]) or ()) == whole
 
 
 def test_a_call_without_code_or_with_a_marker_inside_is_malformed(renderer: Renderer) -> None:

@@ -115,7 +115,7 @@ def test_an_exported_template_gives_transformers_the_tokens_of_training(tmp_path
                 mine += [OwnTurn(turn, ids), TextMessage("42\n<tool>", "tool")]
                 theirs.append(a_call(code, number + 1))
                 theirs.append({"role": "tool", "content": "42\n<tool>", "tool_call_id": f"call0000{number + 1}"})
-                ids += turn + (renderer.follow(ids, turn, "42\n<tool>", offered) or ())
+                ids += turn + (renderer.follow(ids, turn, (TextMessage("42\n<tool>", "tool"),), offered) or ())
             given = plain.apply_chat_template(
                 theirs, tools=declared(offered) or None, add_generation_prompt=True, return_dict=False
             )
@@ -145,7 +145,7 @@ def test_every_tool_can_be_told() -> None:
     wanted = ToolRequest(tool="search", arguments={"words": "<|im_end|> x"})
     turn = renderer.request(wanted, tools)
     assert renderer.read(turn, ids, tools) == wanted
-    forced = renderer.follow(ids, turn, "none", tools)
+    forced = renderer.follow(ids, turn, (TextMessage("none", "tool"),), tools)
     assert forced is not None
     assert "<tool_response>\nnone\n</tool_response>" in renderer.text(forced)
     unknown = renderer.plain('<tool_call>\n{"name": "rm", "arguments": {}}\n</tool_call>')

@@ -23,6 +23,7 @@ from appliance.daemon.coordination.threads import collect_tasks
 from appliance.daemon.service.collected import passed_job, row_of
 from appliance.gateway.sessions import KeptSession, KeptSessions, SaidText, last_day
 from appliance.records.jobs import Artifact, Job, JobState
+from appliance.records.rollouts import Message, Role
 from appliance.system.clock import utc_now
 from curriculum.own.rows import OwnRow
 from policies.policy import read_content
@@ -66,6 +67,11 @@ def keep(data: Path, question: str, digit: str = "a", spec: Spec | None = None, 
         expires=last_day(utc_now(), 30.0),
         version="v1",
         said=(SaidText(role="user", text=question), SaidText(role="assistant", text="42")),
+        nodes=(
+            Message(parent=None, role=Role.USER, ids=(1, 2, 3), sampled=False),
+            Message(parent=0, role=Role.ASSISTANT, ids=(4, 5), sampled=True),
+            Message(parent=0, role=Role.ASSISTANT, ids=(6,), sampled=True, why="drawn at temperature 0"),
+        ),
         questions=1,
         answer="42",
         submission="42",
@@ -190,6 +196,8 @@ def test_sessions_are_collected_checked_and_never_twice(standing, ask) -> None:
         assert ask("gateway", "sessions", "show", beginning).stdout == words
     assert ask("gateway", "sessions", "show", "gs-aaaaa").returncode == 2
     assert "\n\nuser:\nHow much is 6 times 7" in words, words
+    assert "1 of 2 turns, in 2 samples" in words
+    assert "  turn 1: 2 tokens, yes\n  turn 2: 1 token, no: drawn at temperature 0\n" in words
     assert ask("gateway", "sessions", "delete", "gs-aaaaaaaa").returncode == 0
     assert ask("gateway", "sessions", "show", f"gs-{'a' * 16}").returncode == 2
     unsure = ask("gateway", "sessions", "delete", "--all")
