@@ -17,8 +17,8 @@ from appliance.planning.shapes import GIB, ONE, Gpu, Layout, Shape
 
 PROCESS = int(0.45 * GIB)
 """Worker with torch, transformers, peft and a tokenizer, before a model is opened."""
-HALF_KERNELS = int(0.3 * GIB)
-"""Kernels and buffers of a CPU's products in bfloat16, by shape. Measured."""
+HALF_KERNELS, HALF_PASS = int(0.1 * GIB), int(0.15 * GIB)
+"""Kernels and buffers of a CPU's products in bfloat16, by shape: always, and more in a learner's step. Measured."""
 GPU_CONTEXT = int(0.75 * GIB)
 """CUDA context, kernels and allocator gaps on a GPU."""
 GPU_USABLE = 0.95
