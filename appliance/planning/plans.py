@@ -15,7 +15,6 @@ from appliance.planning.sizes import (
     GPU_CONTEXT,
     GPU_USABLE,
     HALF_KERNELS,
-    HALF_PASS,
     PROCESS,
     SLACK,
     bytes_again,
@@ -290,7 +289,7 @@ def phases_of_processor(
     found = {
         "loading": parts["process"] + max(weights, read_bytes(shape, recipe)) + 2 * files,
         "sampling": held + parts["moments"] + engine + parts.get("teacher", 0) + parts.get("offered", 0),
-        "training": sum(parts.values()) + (HALF_PASS if recipe.precision == "bfloat16" else 0),
+        "training": sum(parts.values()),
         "resuming": held + restored_bytes(shape, recipe) + engines,
         "pushing": held + parts["moments"] + engines + new + pushed_copy_bytes(shape, recipe),
     }

@@ -23,6 +23,8 @@ GPU_CONTEXT = int(0.75 * GIB)
 """CUDA context, kernels and allocator gaps on a GPU."""
 GPU_USABLE = 0.95
 """Share of a GPU used for planning: allocators do not fill the last pages."""
+ADAPTED_PASS = int(0.1 * GIB)
+"""Fragments of a step that trains an adapter on a CPU. Measured."""
 SLACK = 1.05
 """Factor on all counted memory: fragments, small tensors, buffers of matrix products."""
 TILE = 1 << 25
@@ -59,6 +61,8 @@ def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int, *, gpu:
     trained, copies = trained_parameters(shape, recipe), half_copies(shape, recipe)
     tokens = pass_tokens(recipe, max_tokens)
     activations = activation_bytes(shape, recipe, tokens, gpu=gpu) + unpacked_bytes(shape, recipe)
+    if not gpu:
+        activations += (HALF_PASS if recipe.precision == "bfloat16" else 0) + (ADAPTED_PASS if recipe.adapts else 0)
     head = head_bytes(shape, recipe, tokens)
     update = update_bytes(shape, recipe, whole=gpu)
     return {
