@@ -30,7 +30,7 @@ ZONES = {
 """Minutes east of Greenwich, by name."""
 SUPPLIERS = ("Ostrel", "Pinnock", "Quill", "Rasmus", "Sorrel", "Tamber")
 ENTITIES = (*CITIES, *PRODUCTS, *SUPPLIERS)
-SHARED = "/work/shared"
+SHARED = "/work/files"
 """The folder that the filesystem server serves."""
 GRAPH = "/work/graph.jsonl"
 """The file of the memory server."""

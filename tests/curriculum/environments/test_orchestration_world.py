@@ -5,13 +5,13 @@ They need the SDK for guests: `assay curriculum adapter install mcp`.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from parallel_worlds import asked
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.environments.orchestration import ORCHESTRATION, OrchestrationEnvironment
@@ -34,15 +34,6 @@ def pool(guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots, ready=1)
     with Sessions(RuntimeSettings(own=own)) as sessions:
         yield sessions
-
-
-def asked(world: World, server: str, tool: str, arguments: Mapping[str, Any]) -> Any:
-    reply = world.call("call_tool", {"server": server, "tool": tool, "arguments": dict(arguments)})
-    assert not reply.failed, reply.text
-    try:
-        return json.loads(reply.text)
-    except ValueError:
-        return reply.text
 
 
 def solved(pool: Sessions, draft: TaskDraft) -> str:

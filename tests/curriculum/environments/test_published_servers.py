@@ -14,6 +14,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from parallel_worlds import asked
 
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.taskset import TaskDraft
@@ -64,15 +65,6 @@ def drafts() -> list[TaskDraft]:
         found.setdefault((level, draft.topic), draft)
     assert {topic for _, topic in found} == set(TASKSET.topics)
     return list(found.values())
-
-
-def asked(world: World, server: str, tool: str, arguments: Mapping[str, Any]) -> Any:
-    reply = world.call("call_tool", {"server": server, "tool": tool, "arguments": dict(arguments)})
-    assert not reply.failed, reply.text
-    try:
-        return json.loads(reply.text)
-    except ValueError:
-        return reply.text
 
 
 def out_of_date(ask: Ask) -> Ask:
