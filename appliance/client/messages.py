@@ -12,7 +12,7 @@ from pydantic import Field
 
 from appliance.records.cycles import Checkpoint, Cycle, Event
 from appliance.records.evaluations import Approval, Evaluation
-from appliance.records.jobs import MAX_JOB_FILES, Artifact, Job, JobFile
+from appliance.records.jobs import MAX_JOB_FILES, MOST_ATTEMPTS, Artifact, Job, JobFile
 from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolCall
 from appliance.records.training import Judged
 from policies.contract.decision import Decision, DecisionOutcome, KnownKey
@@ -195,13 +195,14 @@ class SubmitJob(FrozenModel):
     """A question without a spec is refused with advice: nothing unverified is called verified."""
     files: tuple[JobFile, ...] = Field(default=(), max_length=MAX_JOB_FILES)
     """Files uploaded before."""
-    attempts: int | None = Field(default=None, ge=1, le=1024)
+    attempts: int | None = Field(default=None, ge=1, le=MOST_ATTEMPTS)
     """None for the configured number."""
     seed: int = 0
     priority: int = Field(default=5, ge=0, le=9)
     deadline: str | None = Field(default=None, max_length=64)
     """ISO 8601 with time zone."""
     budget_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    budget_tokens: int | None = Field(default=None, gt=0)
 
 
 class OwnTasksetView(FrozenModel):

@@ -77,7 +77,8 @@ def taken_up_again(job: Job, ledger: Ledger, now: str) -> Job:
 
 def asked_again(job: Job, now: str, **other: Any) -> Job:
     """Returns a new job with the same question, check and files, and the given fields, which must include `id`."""
-    copied = {name: getattr(job, name) for name in ("question", "spec", "files", "attempts", "seed", "budget_seconds")}
+    names = ("question", "spec", "files", "attempts", "seed", "budget_seconds", "budget_tokens")
+    copied = {name: getattr(job, name) for name in names}
     return Job(**copied | other, state=JobState.QUEUED, created=now, updated=now)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,12 @@ from appliance.jobs.bundle import write_bundle
 from appliance.jobs.layout import BundleError
 from appliance.jobs.lifecycle import GAVE_WAY, WAITS, WAITS_FOR_MODEL, JobFiles, already_solved
 from appliance.jobs.solver_round import SolverRound, on_one_line, solvers_for, try_solvers, with_hint
+from appliance.jobs.spending import MOST_TESTED, Experience, next_step
 from appliance.jobs.statement import statement
 from appliance.jobs.versions import answered_with
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.promotion.evidence import CHAMPION
-from appliance.records.jobs import Artifact, Job, JobState
+from appliance.records.jobs import Artifact, Job, JobState, JobStep
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
 from appliance.records.training import Judged, RolloutFilter
 from appliance.rendering.renderer import Renderer
@@ -42,6 +43,8 @@ from verifiers.contract.protocols import SolverChecker
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 from verifiers.registry import kind_of
 
+MOST_JOBS = 1_000
+"""Maximum number of earlier jobs from which the choice of attempts learns."""
 MOST_MADE = 10_000
 """Maximum number of recorded tries read per job; more than any job has."""
 SHOWN_ATTEMPTS = 12
@@ -110,6 +113,7 @@ class JobSolver:
         stop_reason: Callable[[], str] = lambda: "",
         say: Callable[[str, int], None] = lambda step, tries_done: None,
         gives_way: Callable[[], bool] = lambda: False,
+        keep: Callable[[Sequence[JobStep]], None] = lambda steps: None,
     ) -> Job:
         """Works on a job with solvers, then with the model, until an answer is verified; writes the bundle and records
         the end. Returns the job as it ended; a job that waits for a model, was stopped, or was preempted is returned
@@ -117,8 +121,8 @@ class JobSolver:
 
         `stop_reason` returns why to stop, or nothing; `say` receives each step and the number of finished tries;
         `gives_way` is called after each attempt: finished attempts are recorded, and the next work on the job makes the
-        others. Raises InfrastructureError if the solvers broke and no model is available: another worker repeats the
-        job.
+        others; `keep` receives the steps so far whenever one is chosen or ends. Raises InfrastructureError if the
+        solvers broke and no model is available: another worker repeats the job.
         """
         done = already_solved(job, self.ledger, self.now())
         if done is not None:
@@ -158,7 +162,9 @@ class JobSolver:
             waits = WAITS if self.ledger.alias(CHAMPION) is None else WAITS_FOR_MODEL
             return _ended(job, JobState.QUEUED, waits, self.now(), tried=before)
         given = [replace(each, files=files) for each in assignments] if files else assignments
-        return self._attempted(job, given, before, tries, files, stop_reason=stop_reason, say=say, gives_way=gives_way)
+        return self._attempted(
+            job, given, before, tries, files, stop_reason=stop_reason, say=say, gives_way=gives_way, keep=keep
+        )
 
     def _unusable(self, job: Job) -> str:
         """Returns the fault of a job's spec that only its verifier can detect; empty if none is known."""
@@ -203,32 +209,50 @@ class JobSolver:
         stop_reason: Callable[[], str],
         say: Callable[[str, int], None],
         gives_way: Callable[[], bool],
+        keep: Callable[[Sequence[JobStep]], None],
     ) -> Job:
-        """Runs and verifies the policy model's attempts at a job, records them, and returns the job as it ended.
-        `before` and `tries` are the solvers' lines and count."""
-        assert self.agent is not None
+        """Runs and verifies the policy model's attempts at a job, step by step, records them, and returns the job as it
+        ended. `before` and `tries` are the solvers' lines and count."""
         assert self.renderer is not None
-        tasks = {task.id: task for task in [task_of(job)]}
+        known = Experience.of(
+            (one for one in self.ledger.jobs(limit=MOST_JOBS) if one.id != job.id), job.spec.kind, job.weights
+        )
         judged = self._made_before(job, assignments)
-        made = {one.rollout.id for one in judged}
-        left = [one for one in assignments if one.id not in made]
-
-        def finished(rollout: Rollout) -> bool:
-            judged.extend(judge([rollout], tasks, self.checker))
-            tally = tally_of(judged)
-            branches = f", {tally.branches_summary}" if tally.branches else ""
-            say(f"attempt {tally.attempts} of {len(assignments)}{branches}", tries + len(judged))
-            return judged[-1].verdict.passed or bool(stop_reason()) or gives_way()
-
-        if left:
-            say(f"attempt {len(assignments) - len(left) + 1} of {len(assignments)}", tries + len(judged))
-            behind = max(one.sample for one in assignments) + 1
-            branching = Branching(each=self.branches, in_all=len(assignments), behind=behind)
-            self.agent.roll(left, finished, stop_reason=stop_reason, branching=branching)
-        self.ledger.put_rollouts(judged)
-        job = job.model_copy(update={"tries_done": tries + len(judged)})
+        others = [step for step in job.steps if step.weights != job.weights]
+        steps = [step for step in job.steps if step.weights == job.weights]
+        why, solved = "", None
+        if kind_of(job.spec).tests_decide and len(assignments) > MOST_TESTED:
+            assignments, why = assignments[:MOST_TESTED], f"where tests decide, {MOST_TESTED} attempts are the most"
+        while solved is None and not stop_reason():
+            if not steps or steps[-1].ended:
+                chosen = next_step(
+                    known,
+                    steps,
+                    weights=job.weights,
+                    attempts=job.attempts,
+                    left=len(assignments) - sum(step.attempts for step in steps),
+                    tokens=tokens_left(job, judged),
+                )
+                if isinstance(chosen, str):
+                    why = chosen or why
+                    break
+                steps.append(chosen)
+                keep([*others, *steps])
+            mine = slice(sum(step.attempts for step in steps[:-1]), sum(step.attempts for step in steps))
+            self._make(
+                job, assignments, mine, steps[-1].branches, judged, tries,
+                stop_reason=stop_reason, say=say, gives_way=gives_way,
+            )  # fmt: skip
+            solved = next((one for one in judged if one.verdict.passed), None)
+            made = {one.rollout.id for one in judged}
+            names = {one.id for one in assignments[mine]}
+            if solved is not None or names <= made or tokens_left(job, judged) == 0:
+                steps[-1] = ended_step(steps[-1], judged, names)
+            job = job.model_copy(update={"steps": (*others, *steps), "tries_done": tries + len(judged)})
+            keep(job.steps)
+            if solved is None and gives_way() and not stop_reason() and not {one.id for one in assignments} <= made:
+                return _ended(job, JobState.QUEUED, GAVE_WAY, self.now(), tried=before)
         all_tried = [*before, *tried(judged)]
-        solved = next((one for one in judged if one.verdict.passed), None)
         if solved is not None:
             text, rollout = solved.rollout.answer or "", solved.rollout
             answer = FoundAnswer(
@@ -241,15 +265,51 @@ class JobSolver:
             return self._solved(job, answer, files, counts, reason)
         if stopped := stop_reason():
             return _ended(job, JobState.UNSOLVED, stopped, self.now(), tried=all_tried)
-        if gives_way() and not {one.id for one in left} <= {one.rollout.id for one in judged}:
-            return _ended(job, JobState.QUEUED, GAVE_WAY, self.now(), tried=before)
         broken = sum(one.verdict.outcome is Outcome.INFRA_ERROR for one in judged)
         if broken == len(judged):
             reason = "every attempt met a failure of the infrastructure: `assay doctor`"
             return self._end(job, JobState.FAILED, reason, tried=all_tried)
         whole = tally_of([one for one in judged if one.verdict.outcome is not Outcome.INFRA_ERROR])
-        reason = f"none of {whole.summary} was verified"
+        reason = f"none of {whole.summary} was verified" + (f"; {why}" if why else "")
         return self._end(job, JobState.UNSOLVED, reason, tried=all_tried)
+
+    def _make(
+        self,
+        job: Job,
+        assignments: Sequence[Assignment],
+        mine: slice,
+        branches: bool,
+        judged: list[Judged],
+        tries: int,
+        *,
+        stop_reason: Callable[[], str],
+        say: Callable[[str, int], None],
+        gives_way: Callable[[], bool],
+    ) -> None:
+        """Makes the attempts of one step, `mine` of all, that are not in `judged` yet; records them and adds them there
+        with their branches."""
+        assert self.agent is not None
+        tasks = {task.id: task for task in [task_of(job)]}
+        known = len(judged)
+        made = {one.rollout.id for one in judged}
+        left = [one for one in assignments[mine] if one.id not in made]
+
+        def finished(rollout: Rollout) -> bool:
+            judged.extend(judge([rollout], tasks, self.checker))
+            tally = tally_of(judged)
+            tail = f", {tally.branches_summary}" if tally.branches else ""
+            say(f"attempt {tally.attempts} of {len(assignments)}{tail}", tries + len(judged))
+            return judged[-1].verdict.passed or bool(stop_reason()) or gives_way() or tokens_left(job, judged) == 0
+
+        if left:
+            say(f"attempt {tally_of(judged).attempts + 1} of {len(assignments)}", tries + len(judged))
+            branching = Branching(
+                each=self.branches if branches else 0,
+                in_all=len(assignments),
+                behind=max(one.sample for one in assignments) + 1,
+            )
+            self.agent.roll(left, finished, stop_reason=stop_reason, branching=branching)
+        self.ledger.put_rollouts(judged[known:])
 
     def _made_before(self, job: Job, assignments: Sequence[Assignment]) -> list[Judged]:
         """Returns the recorded attempts at a job, with these weights, from before it was preempted.
@@ -323,6 +383,31 @@ class JobSolver:
         self, job: Job, state: JobState, reason: str, *, tried: Sequence[str] = (), artifact: str | None = None
     ) -> Job:
         return self.ledger.put_job(_ended(job, state, reason, self.now(), tried=tried, artifact=artifact))
+
+
+def tokens_left(job: Job, judged: Sequence[Judged]) -> int | None:
+    """Returns what is left of a job's budget in sampled tokens; None if it has none."""
+    if job.budget_tokens is None:
+        return None
+    return max(0, job.budget_tokens - sum(one.rollout.sampled_tokens for one in judged))
+
+
+def ended_step(step: JobStep, judged: Sequence[Judged], names: Collection[str]) -> JobStep:
+    """Returns the step with what came of its attempts, which have these ids, and of their branches."""
+    mine = [one for one in judged if {one.rollout.id, one.rollout.branch_of} & set(names)]
+    said = [one for one in mine if one.verdict.outcome is not Outcome.INFRA_ERROR]
+    passed = Counter((one.rollout.branch_of is not None, one.verdict.passed) for one in said)
+    return step.model_copy(
+        update={
+            "passed": passed[False, True],
+            "failed": passed[False, False],
+            "branches_passed": passed[True, True],
+            "branches_failed": passed[True, False],
+            "tokens": sum(one.rollout.sampled_tokens for one in mine),
+            "branch_tokens": sum(one.rollout.sampled_tokens for one in mine if one.rollout.branch_of is not None),
+            "ended": True,
+        }
+    )
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ OF_THE_WORK = (
     "state",
     "step",
     "weights",
+    "steps",
     "tries_done",
     "solvers_done",
     "reason",

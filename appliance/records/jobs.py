@@ -74,12 +74,57 @@ class Validation(Record):
     """The signed statement, so that it can be checked again, also by recipients of the bundle."""
 
 
+MOST_ATTEMPTS = 1_024
+"""Maximum attempts per job."""
+
+
+class JobStep(Record):
+    """Attempts at a job that were chosen together, what was expected of them, and what came of them."""
+
+    weights: str
+    """Digest of the weights that made them."""
+    attempts: int = Field(ge=1)
+    """Number of attempts chosen; less are made if one of them is verified."""
+    branches: bool = False
+    """True if they may branch at a failed call."""
+    expected: float = Field(ge=0, le=1)
+    """Probability that one of them is verified, as estimated before."""
+    cost: float = 0.0
+    """Expected sampled tokens per attempt; 0 if nothing was known."""
+    passed: int = 0
+    failed: int = 0
+    branches_passed: int = 0
+    branches_failed: int = 0
+    tokens: int = 0
+    """Sampled tokens of the attempts and branches that ended."""
+    branch_tokens: int = 0
+    """Those of the branches."""
+    ended: bool = False
+
+    @property
+    def text(self) -> str:
+        """Describes the step in one line for people."""
+        plan = f"{_several(self.attempts, 'attempt')}{' that may branch' if self.branches else ''}"
+        text = f"{plan}, {100 * self.expected:.0f} % expected"
+        if not self.ended:
+            return text
+        found = self.passed + self.branches_passed
+        made = f"{_several(self.passed + self.failed, 'attempt')} made"
+        branches = self.branches_passed + self.branches_failed
+        made += f" and {_several(branches, 'branch', 'branches')}" if branches else ""
+        return f"{text}; {made}, {'one' if found else 'none'} verified, {_several(self.tokens, 'token')}"
+
+
+def _several(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"
+
+
 class Job(Record):
     id: str
     question: str
     spec: Spec
     files: tuple[JobFile, ...] = ()
-    attempts: int = Field(default=16, ge=1, le=1024)
+    attempts: int = Field(default=16, ge=1, le=MOST_ATTEMPTS)
     seed: int = 0
     priority: int = Field(default=5, ge=0, le=9)
     """Priority from 0 to 9, higher first; among equals the older job goes first."""
@@ -87,6 +132,8 @@ class Job(Record):
     """Time at which the job is given up, UTC in ISO 8601."""
     budget_seconds: float | None = Field(default=None, gt=0)
     """Working time limit in seconds, over all attempts and daemon restarts."""
+    budget_tokens: int | None = Field(default=None, gt=0)
+    """Limit of the tokens that the policy model samples, over all attempts."""
     spent_seconds: float = 0.0
     state: JobState
     step: str = ""
@@ -97,6 +144,8 @@ class Job(Record):
     """True once every solver had its try; what is left then needs a model."""
     weights: str = ""
     """Digest of the weights that work or worked on the job; empty before the start."""
+    steps: tuple[JobStep, ...] = ()
+    """How the policy model's attempts were chosen, oldest first."""
     reason: str = ""
     tried: tuple[str, ...] = ()
     """Distinct answers of an unsolved job, and why each failed."""
@@ -111,6 +160,13 @@ class Job(Record):
     """Earlier job that a canary replays with this one."""
     created: str
     updated: str
+
+    @property
+    def budget(self) -> str:
+        """Limits of the work for people, as `assay submit --budget` takes them."""
+        limits = [f"{self.budget_seconds:g}s"] if self.budget_seconds else []
+        limits += [_several(self.budget_tokens, "token")] if self.budget_tokens else []
+        return ", ".join([_several(self.attempts, "attempt"), *limits])
 
     @property
     def kind(self) -> str:

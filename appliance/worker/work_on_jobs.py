@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Self
 
 from appliance.agent.assignment import Assignment
@@ -23,7 +23,7 @@ from appliance.ledger.ledger import Ledger
 from appliance.promotion.evidence import CHAMPION
 from appliance.readiness.sandbox import require_isolation
 from appliance.records.cycles import Checkpoint
-from appliance.records.jobs import Job, JobPart, JobState
+from appliance.records.jobs import Job, JobPart, JobState, JobStep
 from appliance.records.training import RolloutFilter
 from appliance.system.clock import utc_now
 from appliance.system.process_state import LEFT
@@ -99,7 +99,12 @@ def _work_on(
             solver = _solver(context, settings, weights, isolation)
             plan = [] if weights is None else _plan(context, settings, job)
             ended = solver.solve(
-                job, plan, stop_reason=watchdog.stop_reason, say=watchdog.report, gives_way=lambda: watchdog.gives_way
+                job,
+                plan,
+                stop_reason=watchdog.stop_reason,
+                say=watchdog.report,
+                gives_way=lambda: watchdog.gives_way,
+                keep=watchdog.keep,
             )
     # The watchdog has stopped writing: record the reason for a stop, and the time spent.
     update: dict[str, object] = {"spent_seconds": round(watchdog.spent, 1), "step": "", "updated": utc_now()}
@@ -173,6 +178,7 @@ class JobWatchdog:
         self._grace_seconds = grace_seconds
         self._started = clock()
         self._step, self._tries = "", 0
+        self._steps = job.steps
         self._reason = ""
         self._again = False
         self._since = 0.0
@@ -201,6 +207,11 @@ class JobWatchdog:
         """Sets the job's current step and its number of finished attempts."""
         self._step, self._tries = step, tries_done
 
+    def keep(self, steps: Sequence[JobStep]) -> None:
+        """Sets the steps of the job's attempts so far, and records them at once: a kill must not lose the last."""
+        self._steps = tuple(steps)
+        self._record()
+
     @property
     def spent(self) -> float:
         """Seconds of work on the job, including that of earlier processes."""
@@ -214,16 +225,20 @@ class JobWatchdog:
                 self._leave()
                 return
 
-    def _poll(self) -> None:
+    def _record(self) -> Job:
         update = {
             "state": JobState.RUNNING,
             "step": self._step,
             "tries_done": self._tries,
+            "steps": self._steps,
             "reason": "",
             "spent_seconds": round(self.spent, 1),
             "updated": self._now(),
         }
-        stored = self._ledger.put_job(self._job.model_copy(update=update))
+        return self._ledger.put_job(self._job.model_copy(update=update))
+
+    def _poll(self) -> None:
+        stored = self._record()
         if self._reason:
             return
         self._reason = self._reason_to_stop(stored)
@@ -246,4 +261,8 @@ class JobWatchdog:
         """Records a job as unsolved, or queued again, because its work did not stop when required."""
         state = JobState.QUEUED if self._again else JobState.UNSOLVED
         update = {"state": state, "step": "", "reason": self._reason, "spent_seconds": round(self.spent, 1)}
-        self._ledger.put_job(self._job.model_copy(update={**update, "tries_done": self._tries, "updated": self._now()}))
+        self._ledger.put_job(
+            self._job.model_copy(
+                update={**update, "tries_done": self._tries, "steps": self._steps, "updated": self._now()}
+            )
+        )

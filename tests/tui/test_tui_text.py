@@ -39,7 +39,7 @@ from appliance.client.status import GatewayStatus
 from appliance.daemon.views.cycle_views import YOURS
 from appliance.records.cycles import CycleState
 from appliance.records.evaluations import ItemResult
-from appliance.records.jobs import MEANING, Artifact, JobState, Validation
+from appliance.records.jobs import MEANING, Artifact, JobState, JobStep, Validation
 from appliance.records.nights import Canary, CanaryState
 from policies.canary import Counts
 from policies.policy import load
@@ -213,14 +213,23 @@ def test_a_model_that_is_tried_beside_the_champion_says_how_it_does(tmp_path) ->
 
 
 def test_a_job_says_what_is_done_now_and_then_who_solved_it_and_what_carries_the_answer() -> None:
-    running = made.job("1", JobState.RUNNING, step="attempt 3 of 16", tries_done=2, budget_seconds=60.0)
+    steps = (
+        JobStep(
+            weights="w", attempts=2, branches=True, expected=0.456, failed=2, branches_failed=1, tokens=812, ended=True
+        ),
+        JobStep(weights="w", attempts=2, expected=0.1),
+    )
+    running = made.job("1", JobState.RUNNING, step="attempt 3 of 16", tries_done=2, budget_seconds=60.0, steps=steps)
     assert [cell.plain for cell in jobs.row(JobRecord(running)).cells][1:] == [
         "question",
         "running",
         "find x with 7x+3=45",
         "attempt 3 of 16",
     ]
-    assert "attempts  16, 2 tries done" in jobs.detail(JobRecord(running)).plain
+    text = jobs.detail(JobRecord(running)).plain
+    assert "budget  16 attempts, 60s; 2 tries done" in text
+    said = "2 attempts that may branch, 46 % expected; 2 attempts made and 1 branch, none verified, 812 tokens"
+    assert f"step 1  {said}\nstep 2  2 attempts, 10 % expected\n" in text
     solved = made.job("1", JobState.SOLVED, solved_by="z3 4.13", artifact="job-1")
     claim = StatementPart(part="that the answer meets the check", standing=Assurance.PROVED, by="\x1b]0;z3")
     artifact = Artifact(

@@ -51,11 +51,13 @@ def detail(record: JobRecord, status: Status | None = None) -> Text:
         add_field(text, " ", line, DIM)
     for file in job.files:
         add_field(text, "file", f"{file.name}, {file.bytes} bytes")
-    add_field(text, "attempts", f"{job.attempts}, {job.tries_done} {'try' if job.tries_done == 1 else 'tries'} done")
+    add_field(text, "budget", f"{job.budget}; {job.tries_done} {'try' if job.tries_done == 1 else 'tries'} done")
     add_field(text, "priority", job.priority)
     add_field(text, "deadline", job.deadline)
-    if job.budget_seconds:
-        add_field(text, "budget", f"{job.spent_seconds:.0f} of {job.budget_seconds:g} s")
+    if job.spent_seconds:
+        add_field(text, "spent", f"{job.spent_seconds:.0f} s")
+    for number, step in enumerate(job.steps, 1):
+        add_field(text, f"step {number}", step.text)
     add_field(text, "now", job.step)
     add_field(text, "reason", job.reason)
     add_field(text, "solved by", job.solved_by)

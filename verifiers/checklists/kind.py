@@ -22,6 +22,7 @@ CHECKLIST = Kind(
     spec=Lazy("verifiers.checklists.spec:ChecklistSpec"),
     verifier=Lazy("verifiers.checklists.hard:HardVerifier"),
     revision="12",
+    tests_decide=True,
     seconds=10.0,
     preload="verifiers.checklists",
     conducted=judged,

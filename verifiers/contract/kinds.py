@@ -129,6 +129,8 @@ class Kind:
     """Usual time limit of one check, in seconds."""
     runs: bool = False
     """True if submissions are executed, which requires a broker."""
+    tests_decide: bool = False
+    """True if a pass rests on tests alone, never on a proof."""
     preload: str = ""
     """Package that a worker imports before its first check; empty if it is light, or if no worker decides."""
     light: Callable[[Any], bool] = never

@@ -13,6 +13,7 @@ FILES = Kind(
     revision="2",
     seconds=30.0,
     runs=True,
+    tests_decide=True,
     conducted=always,
     conductor=Lazy("verifiers.files.verifier:conductor"),
     check=Lazy("verifiers.files.verifier:check"),

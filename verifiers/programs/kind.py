@@ -16,6 +16,7 @@ PROGRAM = Kind(
     revision="7",
     seconds=60.0,
     runs=True,
+    tests_decide=True,
     conducted=always,
     conductor=Lazy("verifiers.programs.verifier:conductor"),
     check=Lazy("verifiers.programs.checking:check"),

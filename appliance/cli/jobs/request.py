@@ -27,7 +27,7 @@ from pydantic import Field, ValidationError, create_model, field_validator
 from appliance.cli.shell.model_options import parameter_name
 from appliance.client.messages import SubmitJob
 from appliance.errors import UsageError
-from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, MAX_JOB_FILES, JobFile
+from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, MAX_JOB_FILES, MOST_ATTEMPTS, JobFile
 from common.toml_files import TomlError, beginning, read_toml
 from runtime.model import FrozenModel
 from verifiers.contract.errors import SpecError
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_SPAN = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)?")
+_SPAN = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)?", re.ASCII)
 HINT = "write a duration such as 90m, 2h or 1d12h, or a time such as 2026-05-01T18:00"
 
 
@@ -63,11 +63,39 @@ def deadline_of(given: str | datetime | None, now: datetime, what: str = "the de
     return moment.isoformat(timespec="seconds")
 
 
-def _moment(text: str, now: datetime) -> datetime:
+def _seconds(text: str) -> int | None:
+    """Returns the seconds of a duration such as 1d12h; None for any other text."""
     span = _SPAN.fullmatch(text)
+    if not text or span is None:
+        return None
+    return sum(int(count or 0) * unit for count, unit in zip(span.groups(), _UNITS.values(), strict=True))
+
+
+_LIMIT = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(?: ?(seconds?|tokens?|attempts?))?", re.ASCII)
+_LIMITS = {"second": "budget_seconds", "token": "budget_tokens", "attempt": "attempts"}
+BUDGET_HINT = "write seconds (600, 10m), tokens (20000 tokens), attempts (8 attempts), or several with commas"
+
+
+def budget_of(given: str | None) -> dict[str, int | float]:
+    """Returns the fields of `SubmitJob` that a job's budget sets. Raises UsageError for an empty or unreadable one."""
+    limits: dict[str, int | float] = {}
+    for part in given.split(",") if given is not None else ():
+        text = part.strip().lower()
+        found = _LIMIT.fullmatch(text)
+        unit = found[2].removesuffix("s") if found and found[2] else "second"
+        amount = float(found[1]) if found else float(_seconds(text) or 0)
+        whole = unit == "second" or amount.is_integer()
+        if not amount or not whole or (unit == "attempt" and amount > MOST_ATTEMPTS):
+            raise UsageError(f"invalid budget {part.strip()[:40]!r}", hint=BUDGET_HINT)
+        if _LIMITS[unit] in limits:
+            raise UsageError(f"the budget names {unit}s twice", hint="keep one of them")
+        limits[_LIMITS[unit]] = amount if unit == "second" else int(amount)
+    return limits
+
+
+def _moment(text: str, now: datetime) -> datetime:
     try:
-        if text and span is not None:
-            seconds = sum(int(count or 0) * unit for count, unit in zip(span.groups(), _UNITS.values(), strict=True))
+        if (seconds := _seconds(text)) is not None:
             return now + timedelta(seconds=seconds)
         return datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
@@ -122,16 +150,14 @@ class JobFields(FrozenModel):
     file: tuple[str, ...] = Field(
         (), description="Data file for the agent's folder (repeatable).", json_schema_extra={"metavar": "FILE"}
     )
-    attempts: int | None = Field(None, ge=1, le=1024, description="Independent attempts.")
     seed: int = Field(0, description="Seed of the attempts.")
     priority: int = Field(5, ge=0, le=9, description="Higher priorities go first (default: 5).")
     deadline: str | datetime | None = Field(None, description="Time to give up: 2h, 1d12h, or 2026-05-01T18:00.")
-    budget: float | None = Field(
+    budget: str | None = Field(
         None,
-        gt=0,
-        allow_inf_nan=False,
-        description="Seconds of work over all attempts.",
-        json_schema_extra={"metavar": "SECONDS"},
+        coerce_numbers_to_str=True,
+        max_length=100,
+        description="Limits of the work: 600s, 20000 tokens, 8 attempts; several with commas.",
     )
 
     @field_validator("spec", mode="after")
@@ -168,7 +194,7 @@ class JobFields(FrozenModel):
         files = JobContents(folder, self.file, made)
         given: dict[str, Any] = {name: getattr(self, name) for name in SubmitJob.model_fields if hasattr(self, name)}
         given |= {"question": question, "spec": spec, "files": files.records}
-        given |= {"deadline": deadline_of(self.deadline, now), "budget_seconds": self.budget}
+        given |= {"deadline": deadline_of(self.deadline, now)} | budget_of(self.budget)
         return PreparedRequest(SubmitJob(**given), files.contents)
 
     def _require_used(self, ways: list[str]) -> None:

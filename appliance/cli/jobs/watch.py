@@ -96,7 +96,7 @@ def show_job(detail: JobDetail) -> None:
             ("state", job.state),
             ("priority", job.priority),
             ("deadline", job.deadline),
-            ("budget", f"{job.budget_seconds:g} s" if job.budget_seconds else None),
+            ("budget", job.budget),
             ("spent", f"{job.spent_seconds:.0f} s" if job.spent_seconds else None),
             ("tries again", job.retry_of),
             ("question", job.question if len(job.question) <= MOST_SHOWN else f"{job.question[:MOST_SHOWN]} ..."),
@@ -112,6 +112,8 @@ def show_job(detail: JobDetail) -> None:
             ("check again", f"assay verify {detail.bundle} --digest {artifact.manifest}" if artifact else None),
         ]
     )
+    for number, step in enumerate(job.steps, 1):
+        show_line(f"step {number}: {step.text}")
     claims = statement(job, artifact.verdict) if artifact else ()
     if claims:
         show_line(f"{mark(claims)}:")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
 from tables import table
 
-from appliance.cli.jobs.request import JobRequest, deadline_of, read_request
+from appliance.cli.jobs.request import JobRequest, budget_of, deadline_of, read_request
 from appliance.client import AnswerSpec, ExactSpec, PredicateSpec, SubmitJob, printable
 from appliance.errors import UsageError
 from verifiers.contract.errors import SpecError
@@ -76,8 +76,8 @@ def test_contradictions_are_named_with_what_to_do(fields, message) -> None:
 
 
 def test_the_keys_of_a_file_are_the_names_of_the_flags() -> None:
-    content = b'question = "find x"\ncheck = "7*x+3 == 45"\nattempts = 3\n'
-    assert read_request(content, "job.toml") == JobRequest(question="find x", check="7*x+3 == 45", attempts=3)
+    content = b'question = "find x"\ncheck = "7*x+3 == 45"\nbudget = "3 attempts"\n'
+    assert read_request(content, "job.toml") == JobRequest(question="find x", check="7*x+3 == 45", budget="3 attempts")
     content = b'question = "double x + 1"\n[spec]\nkind = "answer"\nexpected = "2*x+2"\nvariables = ["x"]\n'
     content += b'notation = "plain"\ndomain = "complex"\n'
     assert submission_of(read_request(content, "job.toml")).spec == AnswerSpec(
@@ -93,7 +93,7 @@ def test_the_keys_of_a_file_are_the_names_of_the_flags() -> None:
         b'question = "q"\nanswer = "6"\n',
         b'question = ""\n',
         b"question = 7\n",
-        b'question = "q"\nattempts = 0\n',
+        b'question = "q"\nbudget = [0]\n',
         b'question = "q"\n[spec]\nkind = "vibes"\n',
         b"#" * 1_000_001,
         b'question = "q"\nexpect = ' + b"[" * 50_000,
@@ -197,3 +197,29 @@ def test_what_is_printed_can_neither_steer_a_terminal_nor_hide(text: str, limit:
 def test_ordinary_text_is_printed_as_it_is(text: str) -> None:
     assert printable(text) == text
     assert printable(f"{text}\n{text}", lines=True) == f"{text}\n{text}"
+
+
+@pytest.mark.parametrize(
+    ("given", "limits"),
+    [
+        (None, {}),
+        ("60", {"budget_seconds": 60.0}),
+        ("1.5", {"budget_seconds": 1.5}),
+        ("1h30m", {"budget_seconds": 5400.0}),
+        ("20000 tokens", {"budget_tokens": 20_000}),
+        ("8attempts", {"attempts": 8}),
+        ("1 attempt, 10m, 500 Tokens", {"attempts": 1, "budget_seconds": 600.0, "budget_tokens": 500}),
+    ],
+)
+def test_a_budget_is_seconds_tokens_attempts_or_several(given: str | None, limits: dict[str, float]) -> None:
+    assert budget_of(given) == limits
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["", "0", "0 attempts", "-1", "many", "1.5 tokens", "2000 attempts", "8 attempts,", "1 attempt, 2 attempts",
+     "1e9", "nan", "inf", "9" * 40, "8 tries", "１２"],
+)  # fmt: skip
+def test_an_empty_or_unreadable_budget_is_refused_with_the_forms_that_can_be_given(given: str) -> None:
+    with pytest.raises(UsageError, match="budget"):
+        budget_of(given)

@@ -241,7 +241,7 @@ def test_the_phase_of_a_cycle_is_said_where_it_says_more_than_its_state(state: s
         ["demo", "--json", "/"],
         ["demo", "--data", ""],
         ["--data", "", "status"],
-        ["submit", "--question", "q", "--expect", "1", "--attempts", "many"],
+        ["submit", "--question", "q", "--expect", "1", "--budget", "many"],
         ["cycle", "start", "--seed", str(1 << 62)],
         ["train", "--recipe", "seedling", "--dry-run", "--seed", str(1 << 62)],
         ["demo", "--seed", str(1 << 62)],

@@ -140,6 +140,53 @@ def test_a_job_that_gave_way_after_an_attempt_goes_on_with_those_that_it_had_not
     assert len(both) == 3
 
 
+def test_attempts_are_made_in_steps_and_each_step_says_what_was_expected_and_what_came_of_it(
+    context: WorkContext, renderer: Renderer
+) -> None:
+    wrong = renderer.answer("\\boxed{0}")
+    ended = solve(context, renderer, queued(AnswerSpec(expected="42"), 5, context.data), {n: [wrong] for n in range(5)})
+    assert ended.reason == "none of 5 attempts was verified"
+    assert [(step.attempts, step.failed, step.ended) for step in ended.steps] == [
+        (2, 2, True),
+        (2, 2, True),
+        (1, 1, True),
+    ]
+    expected = [step.expected / step.attempts for step in ended.steps]
+    assert expected == sorted(expected, reverse=True)
+    assert [step.tokens for step in ended.steps] == [2 * len(wrong), 2 * len(wrong), len(wrong)]
+    assert [step.cost for step in ended.steps] == [0.0, len(wrong), len(wrong)]
+
+
+def test_a_step_cut_by_a_more_urgent_job_is_finished_before_another_is_chosen(
+    context: WorkContext, ledger: SqliteLedger, renderer: Renderer
+) -> None:
+    job = queued(AnswerSpec(expected="42"), 3, context.data).model_copy(update={"weights": ScriptedEngine({}).version})
+    wrong = renderer.answer("\\boxed{0}")
+    way = solve(context, renderer, ledger.put_job(job), {n: [wrong] for n in range(3)}, gives_way=lambda: True)
+    assert [(step.attempts, step.ended) for step in way.steps] == [(2, False)]
+    ended = solve(context, renderer, ledger.put_job(way), {n: [wrong] for n in range(2)})
+    assert [(step.attempts, step.failed) for step in ended.steps] == [(2, 2), (1, 1)]
+    assert ended.steps[0].expected == way.steps[0].expected
+
+
+def test_a_budget_of_tokens_ends_the_work_and_drops_what_is_under_way(context: WorkContext, renderer: Renderer) -> None:
+    job = queued(AnswerSpec(expected="42"), 8, context.data).model_copy(update={"budget_tokens": 1})
+    wrong = renderer.answer("\\boxed{0}")
+    ended = solve(context, renderer, job, {n: [wrong] for n in range(8)})
+    assert ended.reason == "none of 1 attempt was verified; its budget of tokens is used up"
+    [step] = ended.steps
+    assert (step.failed, step.tokens, step.ended) == (1, len(wrong), True)
+
+
+def test_where_tests_decide_a_job_has_no_more_attempts_than_luck_allows(
+    context: WorkContext, renderer: Renderer
+) -> None:
+    spec = ChecklistSpec(items=(CountItem(name="list", of="list_items", least=2, most=2),))
+    turn = (*renderer.plain("one line"), renderer.stop)
+    ended = solve(context, renderer, queued(spec, 20, context.data), {n: [turn] for n in range(20)})
+    assert ended.reason == "none of 16 attempts was verified; where tests decide, 16 attempts are the most"
+
+
 def test_a_job_that_waits_for_a_model_is_put_on_record_by_who_asked_and_once(
     context: WorkContext, ledger: SqliteLedger
 ) -> None:
