@@ -1,8 +1,8 @@
-"""Routes of the gateway: `/v1/models`, `/v1/chat/completions`, and a verdict on a session's last answer.
+"""Routes of the gateway: models, answers in three formats, a count of tokens, and a verdict on a session's last answer.
 
-Invariants: a request is validated completely before it reaches the engine; every refusal has OpenAI's shape; an answer
-without a verdict says so. For a token without consent no session is stored and nothing is written to disk; its prompts
-stay in the engine's cache like everybody's.
+Invariants: a request is validated completely before it reaches the engine; a refusal has the shape of its route; an
+answer without a verdict says so. For a token without consent no session is stored and nothing is written to disk; its
+prompts stay in the engine's cache like everybody's.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from appliance.gateway.anthropic_messages import MESSAGES_FORMAT, MessagesRequest
 from appliance.gateway.champion import NAME, ServedModel
 from appliance.gateway.chat_request import ChatRequest, SentMessage, VerdictRequest
 from appliance.gateway.conversation import (
@@ -43,16 +44,17 @@ from appliance.gateway.conversation import (
 )
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
 from appliance.gateway.message_tree import Continuation, OpenSessions
+from appliance.gateway.openai_responses import RESPONSES_FORMAT
 from appliance.gateway.replies import (
-    BEAT,
+    CHAT,
+    MESSAGES,
+    TOO_LONG,
     AnswerChecker,
     AnswerChecks,
     ChatReply,
     GatewayError,
-    chunks,
-    completion,
-    error_chunk,
-    first_chunk,
+    StreamHead,
+    WireFormat,
     read_body,
     require_check,
 )
@@ -93,6 +95,7 @@ class HasModel(Protocol):
 class PreparedChat:
     """A validated chat request with its rendered prompt, ready for the engine."""
 
+    format: WireFormat
     request: ChatRequest
     token: GatewayToken
     served: ServedModel
@@ -123,8 +126,10 @@ class GatewayApi:
         routes: list[tuple[str, str, Answers]] = [
             ("GET", "/v1/models", self._models),
             ("GET", "/v1/models/{name}", self._model),
-            ("POST", "/v1/chat/completions", self._chat),
-            ("POST", "/v1/responses", _no_responses),
+            ("POST", "/v1/chat/completions", partial(self._answer, CHAT)),
+            ("POST", "/v1/responses", partial(self._answer, RESPONSES_FORMAT)),
+            ("POST", MESSAGES, partial(self._answer, MESSAGES_FORMAT)),
+            ("POST", f"{MESSAGES}/count_tokens", self._count),
             ("POST", "/v1/assay/sessions/{id}/verdict", self._verdict),
         ]
         self._routes = Starlette(
@@ -138,7 +143,7 @@ class GatewayApi:
         active. A request counts as active until its answer, possibly streamed, has ended."""
         if self._under_way >= MOST_UNDER_WAY:
             full = GatewayError(429, f"{MOST_UNDER_WAY} requests are active: retry later", retry=2)
-            await full.response(scope, receive, send)
+            await full.response(scope["path"])(scope, receive, send)
             return
         self._under_way += 1
         unforeseen: dict[str, str] = {}
@@ -153,13 +158,16 @@ class GatewayApi:
 
     async def _models(self, _: Request) -> Response:
         served = self._champion.model
-        return JSONResponse({"object": "list", "data": [] if served is None else [self._card(served)]})
+        cards = [] if served is None else [self._card(served)]
+        ends = {"first_id": NAME if cards else None, "last_id": NAME if cards else None, "has_more": False}
+        return JSONResponse({"object": "list", "data": cards, "models": cards, **ends})
 
     async def _model(self, request: Request) -> Response:
         return JSONResponse(self._card(self._served(request.path_params["name"])))
 
     def _card(self, served: ServedModel) -> dict[str, Any]:
         card = {"id": NAME, "object": "model", "created": 0, "owned_by": "assay"}
+        card |= {"type": "model", "display_name": NAME, "created_at": "1970-01-01T00:00:00Z"}
         return card | {"max_model_len": self._most, "weights": served.version}
 
     def _served(self, name: str) -> ServedModel:
@@ -171,23 +179,30 @@ class GatewayApi:
             raise GatewayError(404, said, code="model_not_found", param="model")
         return served
 
-    async def _chat(self, request: Request) -> Response:
-        asked = await read_body(request, ChatRequest)
+    async def _count(self, request: Request) -> Response:
+        asked = await read_body(request, MessagesRequest)
+        token: GatewayToken = request.scope["token"]
+        served = self._served(asked.model)
+        prompt = await run_in_threadpool(self._written, asked, token, served, Continuation())
+        return JSONResponse({"input_tokens": len(prompt.ids)})
+
+    async def _answer(self, form: WireFormat, request: Request) -> Response:
+        asked = await read_body(request, form.request)
         token: GatewayToken = request.scope["token"]
         count = request.headers.get(RETRY, "")
         attempt = await run_in_threadpool(_digest, asked, token) if count else ""
         if count not in ("", "0") and (again := await self._earlier(attempt)) is not None:
             if not asked.stream:
-                return JSONResponse(completion(again))
-            parts = chunks(again, usage=bool(asked.stream_options.include_usage))
-            return _streamed(chain([first_chunk(again.id, again.created, again.model)], parts))
-        prepared = await run_in_threadpool(self._prepared, asked, token, attempt)
+                return JSONResponse(form.whole(again, asked))
+            head = StreamHead(again.id, again.created, again.model, again.prompt_tokens)
+            return _streamed(chain([form.begin(head)], form.rest(again, asked)))
+        prepared = await run_in_threadpool(self._prepared, form, asked, token, attempt)
         if asked.stream:
             return _streamed(self._stream(prepared))
         number, future = self._loop.generate(prepared.generation)
         waiting = asyncio.wrap_future(future)
         reply = await self._reply(prepared, turn_or_abort(request, self._loop, number, waiting))
-        return JSONResponse(completion(reply))
+        return JSONResponse(form.whole(reply, asked))
 
     async def _earlier(self, attempt: str) -> ChatReply | None:
         """Returns the answer to the same request sent before, once it has one; None if it never gets one."""
@@ -196,30 +211,41 @@ class GatewayApi:
         await asyncio.wait((earlier,))
         return None if earlier.cancelled() else earlier.result()
 
-    def _prepared(self, request: ChatRequest, token: GatewayToken, attempt: str) -> PreparedChat:
-        """Validates a chat request and renders its prompt, continuing an open session if one matches. Raises
+    def _written(
+        self, request: ChatRequest, token: GatewayToken, served: ServedModel, match: Continuation | None = None
+    ) -> WrittenPrompt:
+        """Renders a request's prompt, as `match` continues a session; None for the open session that matches. Raises
         GatewayError."""
-        served = self._served(request.model)
-        if request.assay.check is not None:
-            require_check(request.assay.check)
         if (chars := request.chars) > (most := CHARS_PER_TOKEN * self._most):
             said = (
                 f"this conversation has {chars} characters, and a context of {self._most} tokens takes at most {most}"
             )
-            raise GatewayError(400, said, code="context_length_exceeded", param="messages")
-        history, match = history_of(token.sha256, request.messages), Continuation()
+            tokens = (chars // CHARS_PER_TOKEN, self._most)
+            raise GatewayError(400, said, code=TOO_LONG, param="messages", tokens=tokens)
+        history = history_of(token.sha256, request.messages)
         try:
             require_tools(request.offered, served.renderer, served.marks)
-            if token.consent:
-                match = self._live.find(history, served.version, alone=request.assay.check is not None)
-            prompt = write(request, history, match, served.renderer, self._temperature)
+            if match is None:
+                match = Continuation()
+                if token.consent:
+                    match = self._live.find(history, served.version, alone=request.assay.check is not None)
+            return write(request, history, match, served.renderer, self._temperature)
         except ConversationError as error:
             raise GatewayError(400, f"{error}: {error.hint}", param="messages") from error
+
+    def _prepared(self, form: WireFormat, request: ChatRequest, token: GatewayToken, attempt: str) -> PreparedChat:
+        """Validates a request and renders its prompt, continuing an open session if one matches. Raises
+        GatewayError."""
+        served = self._served(request.model)
+        if request.assay.check is not None:
+            require_check(request.assay.check)
+        prompt = self._written(request, token, served)
         room = self._most - len(prompt.ids)
         wanted = request.max_completion_tokens or request.max_tokens
         if room < 1:
             said = f"this conversation has {len(prompt.ids)} tokens, and the model's context is {self._most}"
-            raise GatewayError(400, said, code="context_length_exceeded", param="messages")
+            tokens = (len(prompt.ids), self._most)
+            raise GatewayError(400, said, code=TOO_LONG, param="messages", tokens=tokens)
         generation = GenerationRequest(
             id=0,
             prompt=prompt.ids,
@@ -229,24 +255,25 @@ class GatewayApi:
             temperature=1.0 if request.temperature is None else request.temperature,
             seed=secrets.randbits(62) if request.seed is None else request.seed,
         )
-        name = f"chatcmpl-{secrets.token_hex(12)}"
-        return PreparedChat(request, token, served, prompt, generation, name, int(time.time()), attempt)
+        name = f"{form.id}{secrets.token_hex(12)}"
+        return PreparedChat(form, request, token, served, prompt, generation, name, int(time.time()), attempt)
 
     async def _stream(self, asked: PreparedChat) -> AsyncIterator[bytes]:
-        """Streams the answer to a chat request. Text or call is known only at the end of a turn; until then the stream
+        """Streams the answer to a request. Text or call is known only at the end of a turn; until then the stream
         has only comments. The engine gets the request when somebody begins to read."""
+        form = asked.format
         number, future = self._loop.generate(asked.generation)
         reply = asyncio.ensure_future(self._reply(asked, asyncio.wrap_future(future)))
         try:
-            yield first_chunk(asked.name, asked.created, asked.request.model)
+            yield form.begin(StreamHead(asked.name, asked.created, asked.request.model, len(asked.prompt.ids)))
             while not (await asyncio.wait((reply,), timeout=BEAT_SECONDS))[0]:
-                yield BEAT
-            for chunk in chunks(await reply, usage=bool(asked.request.stream_options.include_usage)):
+                yield form.beat
+            for chunk in form.rest(await reply, asked.request):
                 yield chunk
         except GatewayError as error:
-            yield error_chunk(error)
+            yield form.failed(error)
         except Exception as error:
-            yield error_chunk(_nobody_foresaw(error))
+            yield form.failed(_nobody_foresaw(error))
             raise
         finally:
             self._loop.abort(number)  # no-op once it has ended
@@ -279,8 +306,8 @@ class GatewayApi:
             raise GatewayError(503, "another model came into service: retry", retry=1)
         text, call = await run_in_threadpool(read_turn, turn, asked.prompt, served.renderer, request.offered)
         complete = turn.ended == "stop"
-        cuts = [at for stop in request.stop if call is None and (at := text.find(stop)) >= 0]
-        text, complete = (text[: min(cuts)], True) if cuts else (text, complete)
+        cuts = [(at, stop) for stop in request.stop if call is None and (at := text.find(stop)) >= 0]
+        text, complete = (text[: min(cuts)[0]], True) if cuts else (text, complete)
         checked = None
         if request.assay.check is not None and call is None:
             checked = await self._checks.check(request.assay.check, text, complete=complete)
@@ -298,6 +325,7 @@ class GatewayApi:
             tokens=len(turn.ids),
             session=await self._kept(asked, turn, message, checked, cut=bool(cuts)) if asked.token.consent else None,
             unused=request.unused,
+            cut=min(cuts)[1] if cuts else None,
             verdict=None if checked is None else checked.verdict,
         )
 
@@ -366,26 +394,19 @@ def _streamed(parts: AsyncIterator[bytes] | Iterator[bytes]) -> TimedStream:
     return TimedStream(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
-async def _no_responses(_: Request) -> Response:
-    said = (
-        "this gateway answers /v1/chat/completions and has no Responses API: choose chat completions in your client, "
-        "in openai-agents with set_default_openai_api('chat_completions')"
-    )
-    raise GatewayError(404, said, code="unknown_url")
-
-
-async def _in_shape(_: Request, error: Exception) -> Response:
+async def _in_shape(request: Request, error: Exception) -> Response:
     assert isinstance(error, GatewayError)
-    return error.response
+    return error.response(request.url.path)
 
 
 async def _no_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
-    return GatewayError(status, f"no such route: {request.method} {request.url.path[:200]}").response
+    path = request.url.path
+    return GatewayError(status, f"no such route: {request.method} {path[:200]}").response(path)
 
 
-async def _unforeseen(_: Request, error: Exception) -> Response:
-    return _nobody_foresaw(error).response
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    return _nobody_foresaw(error).response(request.url.path)
 
 
 def _nobody_foresaw(error: Exception) -> GatewayError:

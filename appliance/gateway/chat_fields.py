@@ -7,7 +7,7 @@ value that changes nothing; all refused fields are named in one sentence. A harm
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
 from pydantic_core import PydanticCustomError
@@ -45,13 +45,14 @@ MOST_MESSAGES = 1_000
 MOST_NAMED, NAME_CHARS = 20, 60
 
 
-def supported(value: Any, known: Set[str]) -> Any:
+def supported(value: Any, known: Set[str], told: Iterable[str] = (), refused: Iterable[str] = ()) -> Any:
     """Returns the fields of a chat request that have an effect, in one form, with the names of the others in `unused`.
-    Raises PydanticCustomError that names every unsupported field."""
+    `told` and `refused` are more names without an effect and unsupported ones, from another format. Raises
+    PydanticCustomError that names every unsupported field."""
     if not isinstance(value, dict):
         return value
     given = {name: one for name, one in value.items() if one is not None}
-    unused = {name for name in given if name in UNUSED}
+    unused = {*told, *(name for name in given if name in UNUSED)}
     messages = given.get("messages")
     is_read = isinstance(messages, list) and len(messages) <= MOST_MESSAGES
     spoken = [_message(one, unused) for one in messages or ()] if is_read else []
@@ -59,7 +60,8 @@ def supported(value: Any, known: Set[str]) -> Any:
     if choice == "required" or isinstance(choice, dict):  # no draw is constrained, so the model stays free
         unused.add("tool_choice")
         given["tool_choice"] = "auto" if choice == "required" else _chosen(choice)
-    refused = [name for name, one in given.items() if name not in known | UNUSED and not _changes_nothing(name, one)]
+    refused = [*refused]
+    refused += [name for name, one in given.items() if name not in known | UNUSED and not _changes_nothing(name, one)]
     refused += [name for one in spoken for name in one.get("refused", ())]
     if refused:
         names = [name[:NAME_CHARS] for name in dict.fromkeys(refused)][: MOST_NAMED + 1]

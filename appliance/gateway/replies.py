@@ -1,6 +1,7 @@
 """Reads request bodies, checks answers, and builds replies of `/v1/chat/completions` in OpenAI's shape, and errors.
 
-Invariants: a chunk is one line of ASCII JSON, so that no model text can end a line of the stream.
+Invariants: an event of a stream has one line of ASCII JSON, so that no model text can end a line of the stream.
+`WireFormat` is the seam for other formats (`anthropic_messages`, `openai_responses`).
 
 A body is bounded in bytes and in time; a verdict comes from a verifier, or from the absence of an answer, and from
 nothing else.
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -22,7 +23,7 @@ from starlette.responses import JSONResponse
 
 from appliance.agent.answers import final_answer
 from appliance.agent.judging import VERIFIER, VERSION
-from appliance.gateway.chat_request import SentCall
+from appliance.gateway.chat_request import ChatRequest, SentCall
 from appliance.gateway.keeping import CheckedAnswer
 from common.bounded_models import Fault, InvalidInputError, read_model
 from common.strict_json import Bounds, NotJsonError
@@ -35,18 +36,31 @@ from verifiers.registry.spec import Spec
 PIECE = 64
 """Characters of text per chunk."""
 DONE = b"data: [DONE]\n\n"
-BEAT = b": at work\n\n"
 _KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
+MESSAGES = "/v1/messages"
+"""Route whose errors have Anthropic's shape."""
+TOO_LONG = "context_length_exceeded"
+
+
 class GatewayError(Exception):
-    """A refused or failed request to the gateway, answered in OpenAI's shape."""
+    """A refused or failed request to the gateway, answered in the shape of its route."""
 
     def __init__(
-        self, status: int, message: str, *, code: str | None = None, param: str | None = None, retry: int | None = None
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        param: str | None = None,
+        retry: int | None = None,
+        tokens: tuple[int, int] = (0, 0),
     ) -> None:
+        """Creates an error with its HTTP status. `tokens` are those of a conversation that is too long, and the most;
+        `retry` is in seconds."""
         super().__init__(message)
-        self.status, self.code, self.param, self.retry = status, code, param, retry
+        self.status, self.code, self.param, self.retry, self.tokens = status, code, param, retry, tokens
 
     @property
     def body(self) -> dict[str, Any]:
@@ -54,13 +68,21 @@ class GatewayError(Exception):
         return {"error": {"message": str(self), "type": kind, "param": self.param, "code": self.code}}
 
     @property
-    def response(self) -> JSONResponse:
+    def anthropic_body(self) -> dict[str, Any]:
+        """The error as Anthropic's clients read it: of a prompt that is too long they compact the conversation."""
+        kind = _KINDS.get(self.status, "invalid_request_error" if self.status < 500 else "api_error")
+        said = "prompt is too long: {} tokens > {} maximum".format(*self.tokens) if self.code == TOO_LONG else str(self)
+        return {"type": "error", "error": {"type": kind, "message": said}}
+
+    def response(self, path: str) -> JSONResponse:
+        """Returns the HTTP response for a request of this path."""
+        body = self.anthropic_body if path.startswith(MESSAGES) else self.body
         headers = {} if self.retry is None else {"retry-after": str(self.retry)}
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
         if self.status in (401, 403):
             headers["connection"] = "close"  # strangers keep no connection
-        return JSONResponse(self.body, status_code=self.status, headers=headers)
+        return JSONResponse(body, status_code=self.status, headers=headers)
 
 
 @dataclass(frozen=True)
@@ -81,6 +103,8 @@ class ChatReply:
     verdict: Verdict | None
     unused: tuple[str, ...]
     """Fields of the request that had no effect."""
+    cut: str | None = None
+    """Text of `stop` before which the answer was cut."""
 
     @property
     def assay(self) -> dict[str, Any]:
@@ -94,7 +118,37 @@ class ChatReply:
         return {"prompt_tokens": self.prompt_tokens, "completion_tokens": self.tokens, "total_tokens": total}
 
 
-def completion(reply: ChatReply) -> dict[str, Any]:
+@dataclass(frozen=True)
+class StreamHead:
+    """What is known of a reply when its stream begins."""
+
+    id: str
+    created: int
+    model: str
+    prompt_tokens: int
+
+
+@dataclass(frozen=True)
+class WireFormat:
+    """Format in which a client asks and is answered: the seam of the gateway's routes."""
+
+    request: type[ChatRequest]
+    """Shape of a request's body, which translates it to a chat request."""
+    id: str
+    """Beginning of a reply's id."""
+    whole: Callable[[ChatReply, ChatRequest], dict[str, Any]]
+    """Returns the body of an answer that is not streamed."""
+    begin: Callable[[StreamHead], bytes]
+    """Returns the first events of a stream."""
+    rest: Callable[[ChatReply, ChatRequest], Iterator[bytes]]
+    """Returns the events after them, up to the stream's end."""
+    failed: Callable[[GatewayError], bytes]
+    """Returns the events that end a stream with an error."""
+    beat: bytes
+    """Event without a meaning, which keeps a stream alive."""
+
+
+def completion(reply: ChatReply, _request: ChatRequest) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": None}
     if reply.call is not None:
         message |= {"content": None, "tool_calls": [reply.call.model_dump()]}
@@ -103,25 +157,25 @@ def completion(reply: ChatReply) -> dict[str, Any]:
     return {**head, "choices": [choice], "usage": reply.usage, "assay": reply.assay}
 
 
-def first_chunk(name: str, created: int, model: str) -> bytes:
-    return _framed(_chunk(name, created, model, {"role": "assistant", "content": ""}))
+def _first_chunk(head: StreamHead) -> bytes:
+    return framed(_chunk(head.id, head.created, head.model, {"role": "assistant", "content": ""}))
 
 
-def chunks(reply: ChatReply, *, usage: bool) -> Iterator[bytes]:
-    """Yields a reply as the chunks of an event stream, after the first one, up to the stream's end."""
+def _chunks(reply: ChatReply, request: ChatRequest) -> Iterator[bytes]:
     head = (reply.id, reply.created, reply.model)
-    for start in range(0, len(reply.text), PIECE):
-        yield _framed(_chunk(*head, {"content": reply.text[start : start + PIECE]}))
+    for piece in pieces(reply.text):
+        yield framed(_chunk(*head, {"content": piece}))
     if reply.call is not None:
-        yield _framed(_chunk(*head, {"tool_calls": [{"index": 0, **reply.call.model_dump()}]}))
-    yield _framed({**_chunk(*head, {}, reply.ended), "assay": reply.assay})
-    if usage:
-        yield _framed({**_chunk(*head, {}), "choices": [], "usage": reply.usage})
+        yield framed(_chunk(*head, {"tool_calls": [{"index": 0, **reply.call.model_dump()}]}))
+    yield framed({**_chunk(*head, {}, reply.ended), "assay": reply.assay})
+    if request.stream_options.include_usage:
+        yield framed({**_chunk(*head, {}), "choices": [], "usage": reply.usage})
     yield DONE
 
 
-def error_chunk(error: GatewayError) -> bytes:
-    return _framed(error.body)
+def pieces(text: str) -> Iterator[str]:
+    """Yields a text in the pieces of a stream."""
+    yield from (text[start : start + PIECE] for start in range(0, len(text), PIECE))
 
 
 def _chunk(name: str, created: int, model: str, delta: dict[str, Any], ended: str | None = None) -> dict[str, Any]:
@@ -129,8 +183,15 @@ def _chunk(name: str, created: int, model: str, delta: dict[str, Any], ended: st
     return {"id": name, "object": "chat.completion.chunk", "created": created, "model": model, "choices": [choice]}
 
 
-def _framed(value: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps(value)}\n\n".encode("ascii")
+def framed(value: dict[str, Any], event: str = "") -> bytes:
+    """Returns a value as an event of a stream, with its name if it has one."""
+    head = f"event: {event}\n" if event else ""
+    return f"{head}data: {json.dumps(value)}\n\n".encode("ascii")
+
+
+CHAT = WireFormat(
+    ChatRequest, "chatcmpl-", completion, _first_chunk, _chunks, lambda error: framed(error.body), b": at work\n\n"
+)
 
 
 BODY = Bounds(8 << 20)

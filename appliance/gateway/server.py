@@ -179,7 +179,7 @@ class GatewayDoor:
         try:
             token = self._let_in(Headers(scope=scope))
         except GatewayError as error:
-            await error.response(scope, receive, send)
+            await error.response(scope["path"])(scope, receive, send)
             return
         await self._app({**scope, "token": token}, receive, send)
 
@@ -193,6 +193,8 @@ class GatewayDoor:
             raise GatewayError(403, "this gateway does not answer browser pages", code="wrong_origin")
         sent = headers.getlist("authorization")
         scheme, _, secret = sent[0].partition(" ") if len(sent) == 1 else ("", "", "")
+        if not sent and len(keys := headers.getlist("x-api-key")) == 1:  # as Anthropic's clients send it
+            scheme, secret = "bearer", keys[0]
         found = token_of(secret.strip(), self._tokens()) if scheme.lower() == "bearer" else None
         if found is None:
             raise GatewayError(401, UNKNOWN, code="invalid_api_key")

@@ -1,0 +1,193 @@
+"""`/v1/messages` and its token count: Anthropic's format, translated to and from that of chat completions. Pure.
+
+Invariants: a request becomes a chat request and passes all its checks; a block or field that has no counterpart is
+refused by name, and one without an effect is told in `assay.unused`. Thoughts are not read again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import model_validator
+
+from appliance.gateway.champion import NAME
+from appliance.gateway.chat_fields import supported
+from appliance.gateway.chat_request import ChatRequest
+from appliance.gateway.replies import ChatReply, StreamHead, WireFormat, framed, pieces
+
+CLAUDE = "claude-"
+"""Beginning of the model names that clients have built in; here they name the model in service."""
+_SAME = frozenset({"model", "max_tokens", "temperature", "top_p", "stream", "assay"})
+"""Fields with the name and meaning that they have in a chat request."""
+_READ = frozenset({"system", "messages", "tools", "tool_choice", "stop_sequences"})
+_UNUSED = frozenset(
+    {"metadata", "service_tier", "thinking", "cache_control", "context_management", "inference_geo", "speed"}
+)
+_THOUGHTS = frozenset({"thinking", "redacted_thinking"})
+_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+_ENDED = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
+
+
+class MessagesRequest(ChatRequest):
+    """Request of `/v1/messages`, as a chat request."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_supported(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        reading = _Reading()
+        chat = reading.chat({name: one for name, one in value.items() if one is not None})
+        return supported(chat, ChatRequest.model_fields.keys() - {"unused"}, reading.told, reading.refused)
+
+
+class _Reading:
+    """Translation of one request, with the names of what has no effect and of what is refused."""
+
+    def __init__(self) -> None:
+        self.told: set[str] = set()
+        self.refused: list[str] = []
+
+    def chat(self, given: dict[str, Any]) -> dict[str, Any]:
+        self.told |= given.keys() & _UNUSED
+        self.refused += [name for name in given if name not in _SAME | _READ | _UNUSED | {"output_config"}]
+        self._output(given.get("output_config"))
+        chat = {name: given[name] for name in _SAME if name in given}
+        if isinstance(model := given.get("model"), str) and model.startswith(CLAUDE):
+            chat["model"] = NAME
+        messages = given.get("messages")
+        chat["messages"] = messages
+        if isinstance(messages, list):
+            first = [{"role": "system", "content": self._parts(given["system"])}] if given.get("system") else []
+            chat["messages"] = first + [made for one in messages for made in self._message(one)]
+        if "tools" in given:
+            tools = given["tools"]
+            chat["tools"] = [self._tool(one) for one in tools] if isinstance(tools, list) else tools
+        if "tool_choice" in given:
+            chat["tool_choice"] = self._choice(given["tool_choice"])
+        if "stop_sequences" in given:
+            chat["stop"] = given["stop_sequences"]
+        return chat
+
+    def _output(self, config: Any) -> None:
+        for name in config if isinstance(config, dict) else ():
+            (self.told.add if name == "effort" else self.refused.append)(f"output_config.{name}")
+
+    def _message(self, message: Any) -> list[Any]:
+        """Returns the chat messages of one message: results of calls come before the text beside them."""
+        if not isinstance(message, dict):
+            return [message]
+        content, rest = message.get("content"), {name: one for name, one in message.items() if name != "content"}
+        if not isinstance(content, list):
+            return [message]
+        said = [one for one in content if not isinstance(one, dict) or one.get("type") not in _THOUGHTS]
+        self.told |= {"messages.content.thinking"} if len(said) < len(content) else set()
+        calls = [one for one in said if isinstance(one, dict) and one.get("type") == "tool_use"]
+        results = [one for one in said if isinstance(one, dict) and one.get("type") == "tool_result"]
+        parts = self._parts([one for one in said if one not in calls and one not in results])
+        made: list[Any] = [
+            {"role": "tool", "tool_call_id": one.get("tool_use_id"), "content": self._parts(one.get("content", ""))}
+            for one in results
+        ]
+        if calls:
+            rest["tool_calls"] = [_call(one) for one in calls]
+        if parts or calls or not results:
+            made.append({**rest, "content": parts if parts or calls else ""})
+        return made
+
+    def _parts(self, content: Any) -> Any:
+        """Returns text, or its parts, as in a chat message."""
+        if not isinstance(content, list):
+            return content
+        if any(isinstance(one, dict) and one.get("cache_control") for one in content):
+            self.told.add("cache_control")
+        return [{"type": "text", "text": one.get("text")} if _is_text(one) else one for one in content] or ""
+
+    def _tool(self, tool: Any) -> Any:
+        if not isinstance(tool, dict):
+            return tool
+        if (kind := tool.get("type") or "custom") != "custom":
+            self.refused.append(f"tools.{kind}")
+        self.told |= {f"tools.{name}" for name in tool.keys() - {"type", "name", "description", "input_schema"}}
+        names = {"name": "name", "description": "description", "input_schema": "parameters"}
+        function = {chat: tool[name] for name, chat in names.items() if tool.get(name) is not None}
+        return {"type": "function", "function": function}
+
+    def _choice(self, choice: Any) -> Any:
+        if not isinstance(choice, dict):
+            return choice
+        if choice.get("type") == "tool":
+            return {"type": "function", "function": {"name": choice.get("name")}}
+        return _CHOICES.get(str(choice.get("type")), choice)
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "text"
+
+
+def _call(block: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": block.get("name"), "arguments": json.dumps(block.get("input", {}))}
+    return {"id": block.get("id"), "type": "function", "function": function}
+
+
+def _blocks(reply: ChatReply) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text else []
+    if reply.call is not None:
+        called = reply.call.function
+        block = {"type": "tool_use", "id": reply.call.id, "name": called.name, "input": json.loads(called.arguments)}
+        made.append(block)
+    return made
+
+
+def _head(name: str, model: str, tokens: int) -> dict[str, Any]:
+    usage = {"input_tokens": tokens, "output_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+    head = {"id": name, "type": "message", "role": "assistant", "model": model, "content": []}
+    return {**head, "stop_reason": None, "stop_sequence": None, "usage": usage}
+
+
+def _ended(reply: ChatReply) -> dict[str, Any]:
+    reason = _ENDED[reply.ended] if reply.cut is None else "stop_sequence"
+    return {"stop_reason": reason, "stop_sequence": reply.cut}
+
+
+def _whole(reply: ChatReply, _request: ChatRequest) -> dict[str, Any]:
+    head = _head(reply.id, reply.model, reply.prompt_tokens)
+    usage = {**head["usage"], "output_tokens": reply.tokens}
+    return {**head, "content": _blocks(reply), **_ended(reply), "usage": usage, "assay": reply.assay}
+
+
+def _event(kind: str, **fields: Any) -> bytes:
+    return framed({"type": kind, **fields}, kind)
+
+
+def _begin(head: StreamHead) -> bytes:
+    return _event("message_start", message=_head(head.id, head.model, head.prompt_tokens))
+
+
+def _rest(reply: ChatReply, _request: ChatRequest) -> Iterator[bytes]:
+    for number, block in enumerate(_blocks(reply)):
+        if block["type"] == "text":
+            yield _event("content_block_start", index=number, content_block={"type": "text", "text": ""})
+            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+        else:
+            yield _event("content_block_start", index=number, content_block={**block, "input": {}})
+            deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
+        for delta in deltas:
+            yield _event("content_block_delta", index=number, delta=delta)
+        yield _event("content_block_stop", index=number)
+    usage = {"output_tokens": reply.tokens}
+    yield _event("message_delta", delta=_ended(reply), usage=usage, assay=reply.assay)
+    yield _event("message_stop")
+
+
+MESSAGES_FORMAT = WireFormat(
+    request=MessagesRequest,
+    id="msg_",
+    whole=_whole,
+    begin=_begin,
+    rest=_rest,
+    failed=lambda error: framed(error.anthropic_body, "error"),
+    beat=_event("ping"),
+)

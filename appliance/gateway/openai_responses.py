@@ -1,0 +1,280 @@
+"""`/v1/responses`: OpenAI's newer format, translated to and from that of chat completions. Pure.
+
+Invariants: a request becomes a chat request and passes all its checks. Nothing is stored between requests, so one that
+refers to an earlier response is refused. Tools that run at a provider are left out and told in `assay.unused`: clients
+offer them unasked, and the model never learns of them. A custom tool is a function with one text, `input`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import model_validator
+
+from appliance.gateway.chat_fields import NAME_CHARS, supported
+from appliance.gateway.chat_request import ChatRequest
+from appliance.gateway.replies import ChatReply, GatewayError, StreamHead, WireFormat, framed, pieces
+
+_SAME = frozenset({"model", "temperature", "top_p", "stream", "parallel_tool_calls", "top_logprobs", "seed", "assay"})
+"""Fields with the name and meaning that they have in a chat request."""
+_READ = frozenset({"instructions", "input", "tools", "tool_choice", "max_output_tokens", "text"})
+_UNUSED = frozenset(
+    {
+        *("user", "metadata", "safety_identifier", "service_tier", "prompt_cache_key", "prompt_cache_retention"),
+        *("reasoning", "include", "truncation", "max_tool_calls", "stream_options", "client_metadata"),
+    }
+)
+_NOTHING = {"store": False, "background": False}
+"""Fields that are refused unless they ask for nothing."""
+_TEXTS = frozenset({"input_text", "output_text", "text"})
+_INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+"""Items with a call of the model, and the field that has its text."""
+_RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
+
+
+class ResponsesRequest(ChatRequest):
+    """Request of `/v1/responses`, as a chat request."""
+
+    custom: tuple[str, ...] = ()
+    """Names of the tools that take a text."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_supported(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        reading = _Reading()
+        chat = reading.chat({name: one for name, one in value.items() if one is not None})
+        read = supported(chat, ChatRequest.model_fields.keys() - {"unused"}, reading.told, reading.refused)
+        return {**read, "custom": tuple(reading.custom)}
+
+
+class _Reading:
+    """Translation of one request, with the names of what has no effect, of what is refused, and of custom tools."""
+
+    def __init__(self) -> None:
+        self.told: set[str] = set()
+        self.refused: list[str] = []
+        self.custom: list[str] = []
+
+    def chat(self, given: dict[str, Any]) -> dict[str, Any]:
+        self.told |= given.keys() & _UNUSED
+        self.refused += [name for name in given if name not in _SAME | _READ | _UNUSED | _NOTHING.keys()]
+        self.refused += [name for name, nothing in _NOTHING.items() if given.get(name, nothing) is not nothing]
+        self._text(given.get("text"))
+        chat = {name: given[name] for name in _SAME if name in given}
+        if "max_output_tokens" in given:
+            chat["max_completion_tokens"] = given["max_output_tokens"]
+        if "tools" in given:
+            tools = given["tools"]
+            chat["tools"] = [made for one in tools for made in self._tool(one)] if isinstance(tools, list) else tools
+        if "tool_choice" in given:
+            chat["tool_choice"] = self._choice(given["tool_choice"])
+        chat["messages"] = self._messages(given)
+        return chat
+
+    def _text(self, text: Any) -> None:
+        for name, one in text.items() if isinstance(text, dict) else ():
+            if name == "format" and one not in (None, {"type": "text"}):
+                self.refused.append("text.format")
+            elif name != "format":
+                self.told.add(f"text.{name}"[:NAME_CHARS])
+
+    def _messages(self, given: dict[str, Any]) -> Any:
+        items = given.get("input")
+        first: list[Any] = [{"role": "system", "content": given["instructions"]}] if given.get("instructions") else []
+        if isinstance(items, str):
+            return [*first, {"role": "user", "content": items}]
+        if not isinstance(items, list):
+            return items
+        turn: dict[str, Any] | None = None
+        for item in items:
+            made = self._item(item)
+            if made is None:
+                continue
+            if made.get("role") != "assistant":
+                turn = None
+            elif turn is not None:  # a run of the model's items is one turn
+                _join(turn, made)
+                continue
+            else:
+                turn = made
+            first.append(made)
+        return first
+
+    def _item(self, item: Any) -> dict[str, Any] | None:
+        """Returns an item as a chat message; None for one that is not read."""
+        if not isinstance(item, dict):
+            self.refused.append("input")
+            return None
+        kind = item.get("type", "message" if "role" in item else None)
+        if kind == "message":
+            return {"role": item.get("role"), "content": _parts(item.get("content"))}
+        if kind in _CALLS:
+            text = item.get(_CALLS[kind])
+            arguments = json.dumps({"input": text}) if kind == "custom_tool_call" else text
+            function = {"name": item.get("name"), "arguments": arguments}
+            call = {"id": item.get("call_id"), "type": "function", "function": function}
+            return {"role": "assistant", "tool_calls": [call]}
+        if kind in _RESULTS:
+            return {"role": "tool", "tool_call_id": item.get("call_id"), "content": _parts(item.get("output"))}
+        if kind == "reasoning":
+            self.told.add("input.reasoning")
+        else:
+            self.refused.append(f"input.{str(kind)[:NAME_CHARS]}")
+        return None
+
+    def _tool(self, tool: Any) -> list[Any]:
+        if not isinstance(tool, dict):
+            return [tool]
+        kind = tool.get("type")
+        if kind == "namespace" and isinstance(tool.get("tools"), list):
+            made = [inner for one in tool["tools"] for inner in self._tool(one)]
+            for one in made:
+                if isinstance(one, dict) and isinstance(one.get("function"), dict):
+                    one["function"]["name"] = f"{tool.get('name')}__{one['function'].get('name')}"
+            return made
+        if kind not in ("function", "custom"):
+            self.told.add(f"tools.{str(kind)[:NAME_CHARS]}")
+            return []
+        names = ("name", "description", "parameters", "strict")
+        function = {name: tool[name] for name in names if tool.get(name) is not None}
+        if kind == "custom":
+            function |= {"parameters": _INPUT}
+            self.custom.append(str(tool.get("name")))
+        return [{"type": "function", "function": function}]
+
+    def _choice(self, choice: Any) -> Any:
+        if not isinstance(choice, dict):
+            return choice
+        if choice.get("type") in ("function", "custom"):
+            return {"type": "function", "function": {"name": choice.get("name")}}
+        self.told.add("tool_choice")
+        return "auto"
+
+
+def _parts(content: Any) -> Any:
+    """Returns text, or its parts, as in a chat message."""
+    if not isinstance(content, list):
+        return content
+    read = [
+        {"type": "text", "text": one.get("text")} if isinstance(one, dict) and one.get("type") in _TEXTS else one
+        for one in content
+    ]
+    return read or ""
+
+
+def _join(turn: dict[str, Any], more: dict[str, Any]) -> None:
+    """Adds a further item of the model to its turn."""
+    if more.get("tool_calls"):
+        turn.setdefault("tool_calls", []).extend(more["tool_calls"])
+    else:
+        before = turn.get("content")
+        texts = [one if isinstance(one, list) else [{"type": "text", "text": one}] for one in (before, more["content"])]
+        turn["content"] = [part for text in (texts if before else texts[1:]) for part in text]
+
+
+def _items(reply: ChatReply, request: ChatRequest) -> list[dict[str, Any]]:
+    """Returns the items of the model's turn."""
+    done = "incomplete" if reply.ended == "length" else "completed"
+    made: list[dict[str, Any]] = []
+    if reply.text or reply.call is None:
+        text = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
+        head = {"type": "message", "id": f"msg_{reply.id}", "status": done, "role": "assistant"}
+        made.append({**head, "content": [text]})
+    if reply.call is not None:
+        called = reply.call.function
+        head = {"id": f"fc_{reply.id}", "call_id": reply.call.id, "name": called.name, "status": done}
+        if isinstance(request, ResponsesRequest) and called.name in request.custom:
+            text_of = json.loads(called.arguments).get("input", "")
+            made.append({"type": "custom_tool_call", **head, "input": text_of})
+        else:
+            made.append({"type": "function_call", **head, "arguments": called.arguments})
+    return made
+
+
+def _response(name: str, created: int, model: str, status: str, **fields: Any) -> dict[str, Any]:
+    head = {"id": name, "object": "response", "created_at": created, "status": status, "model": model, "output": []}
+    nothing = {"error": None, "incomplete_details": None, "instructions": None, "metadata": {}, "usage": None}
+    usual = {"parallel_tool_calls": True, "temperature": None, "top_p": None, "tool_choice": "auto", "tools": []}
+    return {**head, **nothing, **usual, **fields}
+
+
+def _whole(reply: ChatReply, request: ChatRequest) -> dict[str, Any]:
+    cut = reply.ended == "length"
+    usage = {
+        "input_tokens": reply.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": reply.tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": reply.prompt_tokens + reply.tokens,
+    }
+    return _response(
+        reply.id,
+        reply.created,
+        reply.model,
+        "incomplete" if cut else "completed",
+        output=_items(reply, request),
+        incomplete_details={"reason": "max_output_tokens"} if cut else None,
+        usage=usage,
+        assay=reply.assay,
+    )
+
+
+def _event(kind: str, number: int, **fields: Any) -> bytes:
+    return framed({"type": kind, "sequence_number": number, **fields}, kind)
+
+
+def _begin(head: StreamHead) -> bytes:
+    begun = _response(head.id, head.created, head.model, "in_progress")
+    return b"".join(
+        _event(f"response.{kind}", number, response=begun) for number, kind in enumerate(("created", "in_progress"))
+    )
+
+
+def _rest(reply: ChatReply, request: ChatRequest) -> Iterator[bytes]:
+    whole = _whole(reply, request)
+    events: list[tuple[str, dict[str, Any]]] = []
+    for place, item in enumerate(whole["output"]):
+        at = {"output_index": place, "item_id": item["id"]}
+        begun = {"output_index": place, "item": {**item, "status": "in_progress"} | _emptied(item)}
+        events.append(("output_item.added", begun))
+        events += [(kind, {**at, **fields}) for kind, fields in _deltas(item)]
+        events.append(("output_item.done", {"output_index": place, "item": item}))
+    events.append((whole["status"], {"response": whole}))
+    for number, (kind, fields) in enumerate(events, 2):
+        yield _event(f"response.{kind}", number, **fields)
+
+
+def _emptied(item: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields of an item that its events have yet to fill."""
+    return {"content": []} if item["type"] == "message" else {_CALLS[item["type"]]: ""}
+
+
+def _deltas(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the events that fill an item."""
+    if item["type"] == "message":
+        (part,) = item["content"]
+        at: dict[str, Any] = {"content_index": 0}
+        yield "content_part.added", {**at, "part": {**part, "text": ""}}
+        for piece in pieces(part["text"]):
+            yield "output_text.delta", {**at, "delta": piece, "logprobs": []}
+        yield "output_text.done", {**at, "text": part["text"], "logprobs": []}
+        yield "content_part.done", {**at, "part": part}
+        return
+    field = _CALLS[item["type"]]
+    name = "custom_tool_call_input" if field == "input" else "function_call_arguments"
+    yield f"{name}.delta", {"delta": item[field]}
+    yield f"{name}.done", {field: item[field]} | ({"name": item["name"]} if field == "arguments" else {})
+
+
+def _failed(error: GatewayError) -> bytes:
+    return framed({**error.body["error"], "type": "error", "sequence_number": 2}, "error")
+
+
+RESPONSES_FORMAT = WireFormat(
+    request=ResponsesRequest, id="resp_", whole=_whole, begin=_begin, rest=_rest, failed=_failed, beat=b": at work\n\n"
+)

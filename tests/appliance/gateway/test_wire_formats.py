@@ -1,0 +1,310 @@
+"""Messages and Responses, as the real `anthropic` and `openai` clients have them: answers, streams, tools, refusals."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+from anthropic import Anthropic
+from gateway_kit import SLOTS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
+from pydantic import ValidationError
+
+from appliance.gateway.anthropic_messages import MessagesRequest
+from appliance.gateway.chat_request import ChatRequest, ClientTool
+from appliance.gateway.openai_responses import ResponsesRequest
+from appliance.rendering.renderer import ToolRequest
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+WEATHER = ClientTool(name="getWeather", description="Says how the weather is.", parameters=SCHEMA)
+THEIR_TOOL = {"name": "getWeather", "description": WEATHER.description, "input_schema": SCHEMA}
+OUR_TOOL = {"type": "function", "name": "getWeather", "description": WEATHER.description, "parameters": SCHEMA}
+CALL = ToolRequest(tool="getWeather", arguments={"city": "Ulm"})
+
+
+def claude(gateway: Any, token: str = "plain") -> Anthropic:
+    return Anthropic(
+        base_url=f"http://127.0.0.1:{gateway.port}", api_key=gateway.secrets.get(token, token), max_retries=0
+    )
+
+
+def said(gateway: Any, content: Any = "hi", token: str = "plain", **fields: Any) -> Any:
+    messages = fields.pop("messages", [{"role": "user", "content": content}])
+    given = {"model": "claude-opus-4", "max_tokens": 400, "messages": messages} | fields
+    with claude(gateway, token) as client:
+        return client.messages.create(**given)
+
+
+def streamed(gateway: Any, token: str = "plain", **fields: Any) -> tuple[list[str], Any]:
+    """Returns the kinds of the events of a stream, and the message that the client made of them."""
+    given = {"model": "champion", "max_tokens": 400, "messages": [{"role": "user", "content": "hi"}]} | fields
+    with claude(gateway, token) as client, client.messages.stream(**given) as stream:
+        kinds = [event.type for event in stream]
+        return kinds, stream.get_final_message()
+
+
+def responded(gateway: Any, given: Any = "hi", token: str = "plain", **fields: Any) -> Any:
+    with gateway.client(token) as client:
+        return client.responses.create(model="champion", input=given, **fields)
+
+
+def response_stream(gateway: Any, given: Any = "hi", **fields: Any) -> tuple[list[Any], Any]:
+    with gateway.client() as client, client.responses.stream(model="champion", input=given, **fields) as stream:
+        events = list(stream)
+        return events, events[-1].response
+
+
+def test_a_messages_client_gets_an_answer_in_one_piece_and_as_a_stream(gateway: Any) -> None:
+    text = "first\n\nevent: message_stop\ndata: {}\n\n and \u00e9 \u2028 more" * 3
+    gateway.says(gateway.renderer.answer(text))
+    whole = said(gateway, system=[{"type": "text", "text": "be brief", "cache_control": {"type": "ephemeral"}}])
+    assert [block.text.strip() for block in whole.content] == [text.strip()]
+    assert (whole.stop_reason, whole.model, whole.role) == ("end_turn", "champion", "assistant")
+    assert whole.usage.output_tokens == len(gateway.renderer.answer(text))
+    assert whole.assay["unused"] == ["cache_control"]
+    kinds, final = streamed(gateway)
+    assert [block.text.strip() for block in final.content] == [text.strip()]
+    assert final.usage.output_tokens == whole.usage.output_tokens
+    assert final.usage.input_tokens > 0
+    assert (kinds[0], kinds[-1]) == ("message_start", "message_stop")
+    with claude(gateway) as client:
+        assert [one.id for one in client.models.list().data] == ["champion"]
+
+
+def test_a_messages_client_calls_a_tool_and_sends_its_result_back(gateway: Any) -> None:
+    gateway.says(gateway.renderer.request(CALL, (WEATHER,)))
+    messages: list[Any] = [{"role": "user", "content": "weather in Ulm?"}]
+    whole = said(gateway, messages=messages, tools=[THEIR_TOOL])
+    kinds, final = streamed(gateway, messages=messages, tools=[THEIR_TOOL])
+    for one in (whole, final):
+        (block,) = one.content
+        assert (one.stop_reason, block.type, block.name, block.input) == (
+            "tool_use", "tool_use", "getWeather", {"city": "Ulm"},
+        )  # fmt: skip
+    assert "input_json" in kinds
+    gateway.says(gateway.renderer.answer("It rains."))
+    thought = {"type": "thinking", "thinking": "hm", "signature": "x"}
+    messages += [
+        {"role": "assistant", "content": [thought, *[one.model_dump() for one in whole.content]]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "and tomorrow?"},
+                {"type": "tool_result", "tool_use_id": block.id, "content": [{"type": "text", "text": "rain"}]},
+            ],
+        },
+    ]
+    done = said(gateway, messages=messages, tools=[THEIR_TOOL], tool_choice={"type": "auto"})
+    assert done.content[0].text.strip() == "It rains."
+    assert done.assay["unused"] == ["messages.content.thinking"]
+
+
+def test_a_conversation_in_messages_is_one_session_and_is_continued_in_any_format(gateway: Any) -> None:
+    gateway.says(gateway.renderer.request(CALL, (WEATHER,)))
+    question = {"role": "user", "content": "weather in Ulm, please, as always?"}
+    first = said(gateway, token="agent", messages=[question], tools=[THEIR_TOOL])
+    (block,) = first.content
+    gateway.says(gateway.renderer.answer("It rains."))
+    items = [
+        {"type": "message", **question},
+        {"type": "function_call", "call_id": block.id, "name": block.name, "arguments": '{ "city" : "Ulm" }'},
+        {"type": "function_call_output", "call_id": block.id, "output": "rain"},
+    ]
+    second = responded(gateway, items, token="agent", tools=[OUR_TOOL])
+    assert second.assay["session"] == first.assay["session"] is not None
+    kept = gateway.kept.get(first.assay["session"])
+    turns = [node for node in kept.nodes if node.sampled]
+    assert [node.why for node in turns] == ["", ""]
+    assert len({node.parent for node in kept.nodes}) == len(kept.nodes)  # one path
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_limits_and_stop_texts_end_an_answer_with_their_own_reasons(gateway: Any, stream: bool) -> None:
+    gateway.says(gateway.renderer.answer("one two three"))
+
+    def ended(**fields: Any) -> Any:
+        return streamed(gateway, **fields)[1] if stream else said(gateway, **fields)
+
+    cut = ended(stop_sequences=["never", "two"])
+    assert (cut.stop_reason, cut.stop_sequence, cut.content[0].text.strip()) == ("stop_sequence", "two", "one")
+    assert ended(max_tokens=1).stop_reason == "max_tokens"
+    if stream:
+        events, final = response_stream(gateway, max_output_tokens=1)
+        assert events[-1].type == "response.incomplete"
+    else:
+        final = responded(gateway, max_output_tokens=1)
+    assert (final.status, final.incomplete_details.reason) == ("incomplete", "max_output_tokens")
+
+
+def test_the_tokens_of_a_prompt_are_counted_as_they_are_read(gateway: Any) -> None:
+    messages: list[Any] = [{"role": "user", "content": "weather in Ulm?"}]
+    with claude(gateway) as client:
+        counted = client.messages.count_tokens(model="claude-x", messages=messages, tools=[THEIR_TOOL], system="hi")
+    assert counted.input_tokens == said(gateway, messages=messages, tools=[THEIR_TOOL], system="hi").usage.input_tokens
+
+
+def test_a_refusal_has_the_shape_of_its_format_and_a_long_prompt_says_what_clients_compact_on(gateway: Any) -> None:
+    with pytest.raises(anthropic.BadRequestError, match=r"prompt is too long: \d+ tokens > \d+ maximum") as caught:
+        said(gateway, "word " * SLOTS)
+    assert caught.value.body["error"]["type"] == "invalid_request_error"  # type: ignore[index]
+    with pytest.raises(anthropic.AuthenticationError, match="token is missing"):
+        said(gateway, token="wrong")
+    with pytest.raises(anthropic.NotFoundError, match="unknown model"):
+        said(gateway, model="gpt-5")
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}
+    with pytest.raises(anthropic.BadRequestError, match=r"not supported here: .*messages.content.image"):
+        said(gateway, [picture])
+    with pytest.raises(openai.BadRequestError, match="previous_response_id") as refused:
+        responded(gateway, previous_response_id="resp_1")
+    assert refused.value.type == "invalid_request_error"
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools.web_search_20250305"),
+        ({"output_config": {"format": {"type": "json_schema", "schema": {}}}}, "output_config.format"),
+        ({"extra_body": {"top_p": 0.5}}, "top_p"),
+        ({"extra_body": {"top_k": 5}}, "top_k"),
+        ({"extra_body": {"mcp_servers": [{"type": "url", "url": "http://x", "name": "x"}]}}, "mcp_servers"),
+        ({"extra_body": {"n": 1}}, "n"),
+    ],
+)
+def test_what_messages_cannot_have_here_is_refused_by_name(gateway: Any, fields: dict[str, Any], named: str) -> None:
+    with pytest.raises(anthropic.BadRequestError, match=rf"not supported here: {named}\b"):
+        said(gateway, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"store": True}, "store"),
+        ({"background": True}, "background"),
+        ({"conversation": "conv_1"}, "conversation"),
+        ({"text": {"format": {"type": "json_object"}}}, "text.format"),
+        ({"given": [{"type": "item_reference", "id": "msg_1"}]}, "input.item_reference"),
+        ({"given": [{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}]}, "input_image"),
+        ({"top_p": 0.5}, "top_p"),
+    ],
+)
+def test_what_responses_cannot_have_here_is_refused_by_name(gateway: Any, fields: dict[str, Any], named: str) -> None:
+    with pytest.raises(openai.BadRequestError, match=rf"not supported here: .*{named}\b"):
+        responded(gateway, **fields)
+
+
+def test_a_responses_client_gets_an_answer_in_one_piece_and_as_a_stream(gateway: Any) -> None:
+    whole = responded(gateway, instructions="be brief", store=False, reasoning={"effort": "low"}, user="me")
+    assert (whole.output_text.strip(), whole.status) == ("hello", "completed")
+    assert whole.usage.output_tokens == len(gateway.renderer.answer("hello"))
+    assert whole.assay["unused"] == ["reasoning", "user"]
+    events, final = response_stream(gateway)
+    assert final.output_text.strip() == "hello"
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    kinds = [event.type.removeprefix("response.") for event in events]
+    assert kinds == [
+        "created", "in_progress", "output_item.added", "content_part.added", "output_text.delta", "output_text.done",
+        "content_part.done", "output_item.done", "completed",
+    ]  # fmt: skip
+
+
+def test_a_responses_client_calls_functions_custom_tools_and_those_of_a_namespace(gateway: Any) -> None:
+    custom = {"type": "custom", "name": "apply_patch", "description": "Applies a patch."}
+    tools: list[Any] = [
+        OUR_TOOL,
+        custom,
+        {"type": "namespace", "name": "home", "tools": [OUR_TOOL]},
+        {"type": "web_search"},
+    ]
+    offered = ResponsesRequest.model_validate({"model": "champion", "input": "hi", "tools": tools}).offered
+    assert [one.name for one in offered] == ["getWeather", "apply_patch", "home__getWeather"]
+    patch = ToolRequest(tool="apply_patch", arguments={"input": "*** Begin"})
+    for call, kind, text in ((CALL, "function_call", '{"city": "Ulm"}'), (patch, "custom_tool_call", "*** Begin")):
+        gateway.says(gateway.renderer.request(call, offered))
+        whole = responded(gateway, tools=tools, tool_choice="auto")
+        _, final = response_stream(gateway, tools=tools)
+        for one in (whole, final):
+            (item,) = one.output
+            assert (item.type, item.name) == (kind, call.tool)
+            assert (item.arguments if kind == "function_call" else item.input) == text
+        assert whole.assay["unused"] == ["tools.web_search"]
+        gateway.says(gateway.renderer.answer("done"))
+        items = [{"role": "user", "content": "hi"}, item.model_dump(exclude_none=True)]
+        items.append(
+            {"type": f"{kind}_output", "call_id": item.call_id, "output": [{"type": "input_text", "text": "ok"}]}
+        )
+        assert responded(gateway, items, tools=tools).output_text.strip() == "done"
+
+
+def test_a_run_of_the_models_items_is_one_turn() -> None:
+    call = {"type": "function_call", "name": "getWeather", "arguments": "{}"}
+    items = [
+        {"role": "user", "content": "hi"},
+        {"type": "reasoning", "summary": []},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
+        {**call, "call_id": "a"},
+        {**call, "call_id": "b"},
+        {"type": "function_call_output", "call_id": "b", "output": "rain"},
+        {"type": "function_call_output", "call_id": "a", "output": "sun"},
+        {"role": "assistant", "content": "So"},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "so."}]},
+        {"role": "user", "content": "and?"},
+    ]
+    read = ResponsesRequest.model_validate({"model": "champion", "input": items, "tools": [OUR_TOOL]})
+    roles = [(one.role, one.content, len(one.tool_calls or ())) for one in read.messages]
+    assert roles == [
+        ("user", "hi", 0),
+        ("assistant", "I look.", 2),
+        ("tool", "rain", 0),
+        ("tool", "sun", 0),
+        ("assistant", "So\nso.", 0),
+        ("user", "and?", 0),
+    ]
+    assert read.unused == ("input.reasoning",)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+KINDS = st.sampled_from(
+    ["text", "tool_use", "tool_result", "thinking", "image", "message", "function_call", "custom_tool_call",
+     "function_call_output", "reasoning", "function", "custom", "namespace", "web_search", 3, None]
+)  # fmt: skip
+BLOCK = st.fixed_dictionaries(
+    {"type": KINDS},
+    optional={
+        **{name: st.text(max_size=4) | JSON for name in ("role", "text", "name", "id", "call_id", "tool_use_id")},
+        **dict.fromkeys(("content", "input", "output", "arguments", "tools", "parameters", "input_schema"), JSON),
+    },
+)
+FIELD = JSON | st.lists(BLOCK | JSON, max_size=4)
+
+
+@pytest.mark.parametrize("shape", [MessagesRequest, ResponsesRequest])
+@settings(max_examples=FROM_STRANGERS, deadline=None)
+@given(
+    body=st.dictionaries(
+        st.sampled_from(
+            ["messages", "input", "system", "instructions", "tools", "tool_choice", "text", "output_config", "store",
+             "stop_sequences", "thinking", "max_tokens", "assay", "custom", "unused"]
+        ),
+        FIELD,
+    )
+)  # fmt: skip
+def test_any_json_is_a_request_or_refused_and_no_client_sets_what_is_ours(
+    shape: type[ChatRequest], body: dict[str, Any]
+) -> None:
+    whole = {"model": "champion", "messages": [{"role": "user", "content": "x"}], "input": "x"}
+    whole.pop("input" if shape is MessagesRequest else "messages")
+    try:
+        read = shape.model_validate(whole | body)
+    except ValidationError:
+        return
+    assert body.get("custom") is body.get("unused") is None
+    json.dumps(read.model_dump(mode="json"))
