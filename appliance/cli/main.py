@@ -232,6 +232,7 @@ COMMANDS: dict[str, CommandRow | GroupRow] = {
     "gateway": CommandRow(
         "service.gateway:app", "Run an OpenAI-compatible endpoint on this machine, for your own agent."
     ),
+    "connect": CommandRow("service.connect:connect", "Let an agent program use the model in service."),
     "engine": CommandRow("models.engine:app", "Serve a model's tokens and log-probabilities to training programs."),
     "schema": CommandRow(
         "show.schema:schema", "Print the JSON Schema of a command's --json output, or list the commands that have one."

@@ -202,8 +202,8 @@ class ChatRequest(_Sent):
 
     @model_validator(mode="after")
     def _ends_with_a_message_to_the_model(self) -> ChatRequest:
-        if self.messages[-1].role not in ("user", "tool"):
-            raise ValueError("the last message must have the role user or tool")
+        if self.messages[-1].role == "assistant" or not any(one.role in ("user", "tool") for one in self.messages):
+            raise ValueError("the last message must be one to the model, and not all may have the role system")
         answered_calls(self.messages)
         names = [one.function.name for one in self.tools]
         if len(set(names)) < len(names):

@@ -40,6 +40,8 @@ class ResponsesRequest(ChatRequest):
 
     custom: tuple[str, ...] = ()
     """Names of the tools that take a text."""
+    spaces: dict[str, tuple[str, str]] = {}  # noqa: RUF012 - a field of a frozen model
+    """Namespace and own name of each tool that has one, by its name here."""
 
     @model_validator(mode="before")
     @classmethod
@@ -49,7 +51,7 @@ class ResponsesRequest(ChatRequest):
         reading = _Reading()
         chat = reading.chat({name: one for name, one in value.items() if one is not None})
         read = supported(chat, ChatRequest.model_fields.keys() - {"unused"}, reading.told, reading.refused)
-        return {**read, "custom": tuple(reading.custom)}
+        return {**read, "custom": tuple(reading.custom), "spaces": reading.spaces}
 
 
 class _Reading:
@@ -59,6 +61,7 @@ class _Reading:
         self.told: set[str] = set()
         self.refused: list[str] = []
         self.custom: list[str] = []
+        self.spaces: dict[str, tuple[str, str]] = {}
 
     def chat(self, given: dict[str, Any]) -> dict[str, Any]:
         self.told |= given.keys() & _UNUSED
@@ -116,7 +119,9 @@ class _Reading:
         if kind in _CALLS:
             text = item.get(_CALLS[kind])
             arguments = json.dumps({"input": text}) if kind == "custom_tool_call" else text
-            function = {"name": item.get("name"), "arguments": arguments}
+            space = f"{item['namespace']}__" if item.get("namespace") else ""
+            name = f"{space}{item.get('name')}" if space else item.get("name")
+            function = {"name": name, "arguments": arguments}
             call = {"id": item.get("call_id"), "type": "function", "function": function}
             return {"role": "assistant", "tool_calls": [call]}
         if kind in _RESULTS:
@@ -127,24 +132,24 @@ class _Reading:
             self.refused.append(f"input.{str(kind)[:NAME_CHARS]}")
         return None
 
-    def _tool(self, tool: Any) -> list[Any]:
+    def _tool(self, tool: Any, space: str = "") -> list[Any]:
+        """Returns a tool as chat tools, named after the namespace that it is in."""
         if not isinstance(tool, dict):
             return [tool]
-        kind = tool.get("type")
+        kind, own = tool.get("type"), tool.get("name")
+        name = f"{space}__{own}" if space else own
         if kind == "namespace" and isinstance(tool.get("tools"), list):
-            made = [inner for one in tool["tools"] for inner in self._tool(one)]
-            for one in made:
-                if isinstance(one, dict) and isinstance(one.get("function"), dict):
-                    one["function"]["name"] = f"{tool.get('name')}__{one['function'].get('name')}"
-            return made
+            return [made for one in tool["tools"] for made in self._tool(one, str(name))]
         if kind not in ("function", "custom"):
             self.told.add(f"tools.{str(kind)[:NAME_CHARS]}")
             return []
-        names = ("name", "description", "parameters", "strict")
-        function = {name: tool[name] for name in names if tool.get(name) is not None}
+        if space:
+            self.spaces[str(name)] = (space, str(own))
+        names = ("description", "parameters", "strict")
+        function = {"name": name, **{field: tool[field] for field in names if tool.get(field) is not None}}
         if kind == "custom":
             function |= {"parameters": _INPUT}
-            self.custom.append(str(tool.get("name")))
+            self.custom.append(str(name))
         return [{"type": "function", "function": function}]
 
     def _choice(self, choice: Any) -> Any:
@@ -188,7 +193,10 @@ def _items(reply: ChatReply, request: ChatRequest) -> list[dict[str, Any]]:
     if reply.call is not None:
         called = reply.call.function
         head = {"id": f"fc_{reply.id}", "call_id": reply.call.id, "name": called.name, "status": done}
-        if isinstance(request, ResponsesRequest) and called.name in request.custom:
+        assert isinstance(request, ResponsesRequest)
+        if called.name in request.spaces:
+            head["namespace"], head["name"] = request.spaces[called.name]
+        if called.name in request.custom:
             text_of = json.loads(called.arguments).get("input", "")
             made.append({"type": "custom_tool_call", **head, "input": text_of})
         else:

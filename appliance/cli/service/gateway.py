@@ -108,7 +108,7 @@ def new(
     made = api_client().new_token(NewToken(name=name, consent=consent))
     recorded = "recorded, and may become tasks" if consent else "not recorded"
     typer.echo(f"shown only once; its sessions are {recorded}", err=True)
-    _tell_when_off()
+    tell_when_off()
     return Output(made, made.secret)
 
 
@@ -122,7 +122,7 @@ def tokens_ls() -> Output[Sequence[TokenView]]:
         lambda one: (one.name, "yes" if one.consent else "no", one.created[:19], (one.revoked or "")[:19]),
         empty="no token: make one with `assay gateway token new NAME`",
     )
-    _tell_when_off()
+    tell_when_off()
     return tokens
 
 
@@ -223,7 +223,7 @@ def _be_sure() -> None:
         raise UsageError("nothing was deleted", "list sessions with `assay gateway sessions ls`")
 
 
-def _tell_when_off() -> None:
+def tell_when_off() -> None:
     """Warns that a token is useless while the gateway does not answer, if the daemon tells."""
     with suppress(ApiError):
         gateway = api_client().status().gateway

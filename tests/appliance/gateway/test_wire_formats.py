@@ -223,13 +223,20 @@ def test_a_responses_client_calls_functions_custom_tools_and_those_of_a_namespac
     offered = ResponsesRequest.model_validate({"model": "champion", "input": "hi", "tools": tools}).offered
     assert [one.name for one in offered] == ["getWeather", "apply_patch", "home__getWeather"]
     patch = ToolRequest(tool="apply_patch", arguments={"input": "*** Begin"})
-    for call, kind, text in ((CALL, "function_call", '{"city": "Ulm"}'), (patch, "custom_tool_call", "*** Begin")):
+    inner = ToolRequest(tool="home__getWeather", arguments={"city": "Ulm"})
+    cases = [
+        (CALL, "function_call", '{"city": "Ulm"}'),
+        (inner, "function_call", '{"city": "Ulm"}'),
+        (patch, "custom_tool_call", "*** Begin"),
+    ]
+    for call, kind, text in cases:
         gateway.says(gateway.renderer.request(call, offered))
         whole = responded(gateway, tools=tools, tool_choice="auto")
         _, final = response_stream(gateway, tools=tools)
         for one in (whole, final):
             (item,) = one.output
-            assert (item.type, item.name) == (kind, call.tool)
+            space = getattr(item, "namespace", None)
+            assert (item.type, f"{space}__{item.name}" if space else item.name) == (kind, call.tool)
             assert (item.arguments if kind == "function_call" else item.input) == text
         assert whole.assay["unused"] == ["tools.web_search"]
         gateway.says(gateway.renderer.answer("done"))

@@ -160,6 +160,7 @@ READ = (
     "jobs show job-5f0c21",
     "jobs watch job-5f0c21",
     "gateway token new notebook --consent",
+    "connect codex",
     "gateway token ls",
     "gateway token revoke editor",
     "gateway sessions ls",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +262,32 @@ def test_tokens_are_made_listed_and_revoked_by_commands(standing, ask) -> None:
     assert ("gateway.token.made" in audit, "gateway.token.revoked" in audit) == (True, True)
     for path in (standing.data / "gateway").rglob("*.json"):
         assert made.stdout.strip() not in path.read_text()
+
+
+def test_an_agent_program_gets_a_token_of_its_own_and_is_started_with_it_or_told_how(
+    standing, ask, tmp_path, monkeypatch
+) -> None:
+    standing.ready()
+    told = ask("connect", "claude", "--consent")
+    assert told.returncode == 0, told.stderr
+    *exports, command = told.stdout.splitlines()
+    assert command == "claude"
+    assert all(line.startswith("export ") for line in exports)
+    program = tmp_path / "codex"
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$ASSAY_GATEWAY_TOKEN" "$@"\nexit 7\n')
+    program.chmod(0o755)
+    assert (refused := ask("connect", "codex", "--run")).returncode == 2
+    assert "npm install" in refused.stderr
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    started = ask("connect", "codex", "--run", "--", "exec", "a question")
+    secret, *arguments = started.stdout.splitlines()
+    assert (started.returncode, secret.startswith("assay-"), arguments[-2:]) == (7, True, ["exec", "a question"])
+    assert 'model_providers.assay.base_url="http://127.0.0.1:8210/v1"' in arguments
+    for wrong in (("connect", "emacs"), ("connect", "openai", "--run"), ("connect", "codex", "--", "exec")):
+        assert ask(*wrong).returncode == 2
+    names = [one["name"] for one in json.loads(ask("gateway", "token", "ls", "--json").stdout)]
+    assert {"claude-1", "codex-1"} <= set(names)
+    assert "codex-2" not in names
 
 
 DOUBLE = "Write double(n), which gives twice the number of the owl's eggs."
