@@ -27,7 +27,7 @@ TYPED = re.compile(r"(?m)^ {4,}assay (.+)$")
 
 RUN = (
     *("status", "report", "rollouts ls", "curriculum stats", "schedule show", "cycle watch", "model ls", "model show"),
-    *("submit --question", "submit job.toml", "backup create", "gateway token new", "gateway sessions ls"),
+    *("submit --question", "submit job.toml", "backup create", "connect", "gateway sessions ls"),
     *("policy show", "policy check", "policy backtest", "policy sign", "curriculum collect", "logs --follow"),
 )
 CHECKED = ("check answer", "check smt", "check checklist")
