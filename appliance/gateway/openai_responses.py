@@ -188,7 +188,7 @@ def _items(reply: ChatReply, request: ChatRequest) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
     if reply.text or reply.call is None:
         text = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
-        head = {"type": "message", "id": f"msg_{reply.id}", "status": done, "role": "assistant"}
+        head: dict[str, Any] = {"type": "message", "id": f"msg_{reply.id}", "status": done, "role": "assistant"}
         made.append({**head, "content": [text]})
     if reply.call is not None:
         called = reply.call.function
@@ -206,8 +206,20 @@ def _items(reply: ChatReply, request: ChatRequest) -> list[dict[str, Any]]:
 
 def _response(name: str, created: int, model: str, status: str, **fields: Any) -> dict[str, Any]:
     head = {"id": name, "object": "response", "created_at": created, "status": status, "model": model, "output": []}
-    nothing = {"error": None, "incomplete_details": None, "instructions": None, "metadata": {}, "usage": None}
-    usual = {"parallel_tool_calls": True, "temperature": None, "top_p": None, "tool_choice": "auto", "tools": []}
+    nothing: dict[str, Any] = {
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "usage": None,
+    }
+    usual: dict[str, Any] = {
+        "parallel_tool_calls": True,
+        "temperature": None,
+        "top_p": None,
+        "tool_choice": "auto",
+        "tools": [],
+    }
     return {**head, **nothing, **usual, **fields}
 
 

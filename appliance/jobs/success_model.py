@@ -80,7 +80,8 @@ def fitted(records: Iterable[Tries], assumed: SuccessModel = ASSUMED) -> Success
         apart = sum((here - there) ** 2 for here, there in zip(point, centre, strict=True))
         return sum(count * model.log_likelihood(tries) for tries, count in counts) - PRECISION * apart / 2
 
-    best, top, step = centre, score(centre), 1.0
+    best: tuple[float, ...] = centre
+    top, step = score(centre), 1.0
     for _ in range(ROUNDS):  # compass search (Kolda, Lewis and Torczon, SIAM Review 45, 2003)
         around = [
             (*best[:axis], min(LIMIT, max(-LIMIT, best[axis] + way * step)), *best[axis + 1 :])

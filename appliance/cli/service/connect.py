@@ -57,7 +57,7 @@ def connect(
     if run and shutil.which(probe.command[0]) is None:
         raise UsageError(f"{probe.command[0]} is not installed", hint=probe.install)
     taken = {one.name for one in api.tokens()}
-    name = next(made for number in range(1, 1 << 20) if (made := f"{agent}-{number}") not in taken)
+    name = next(free for number in range(1, 1 << 20) if (free := f"{agent}-{number}") not in taken)
     made = api.new_token(NewToken(name=name, consent=consent))
     tell_when_off()
     most = settings.gateway.max_tokens or settings.recipe.agent.max_tokens
