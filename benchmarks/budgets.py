@@ -28,6 +28,8 @@ from functools import cache
 from pathlib import Path
 from statistics import NormalDist, mean, stdev
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from appliance.jobs.spending import WORTH, Experience, next_step
 from appliance.jobs.success_model import ASSUMED, Tries, fitted
 from appliance.ledger.sqlite import SqliteLedger

@@ -17,7 +17,7 @@ IDLE_MILLISECONDS = 1_200_000
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class GatewayEndpoint:
     """The gateway as a client sees it."""
 
     url: str
@@ -42,11 +42,11 @@ class AgentStart:
 @dataclass(frozen=True)
 class KnownAgent:
     about: str
-    """What it is, on one line."""
-    start: Callable[[Endpoint], AgentStart] = field(repr=False)
+    """Name of the program, or description of its kind."""
+    start: Callable[[GatewayEndpoint], AgentStart] = field(repr=False)
 
 
-def _claude(at: Endpoint) -> AgentStart:
+def _claude(at: GatewayEndpoint) -> AgentStart:
     tiers = {f"ANTHROPIC_DEFAULT_{tier}_MODEL": NAME for tier in ("OPUS", "SONNET", "HAIKU")}
     off = {
         # A checksum at the beginning of each prompt would end every session and every cached prefix.
@@ -69,7 +69,7 @@ def _claude(at: Endpoint) -> AgentStart:
     return AgentStart(environment, ("claude",), "npm install -g @anthropic-ai/claude-code")
 
 
-def _codex(at: Endpoint) -> AgentStart:
+def _codex(at: GatewayEndpoint) -> AgentStart:
     provider = {"name": "assay", "base_url": at.url, "env_key": "ASSAY_GATEWAY_TOKEN", "wire_api": "responses"}
     given = {f"model_providers.assay.{name}": json.dumps(value) for name, value in provider.items()}
     given |= {"model_providers.assay.stream_idle_timeout_ms": str(IDLE_MILLISECONDS)}
@@ -79,7 +79,7 @@ def _codex(at: Endpoint) -> AgentStart:
     return AgentStart({"ASSAY_GATEWAY_TOKEN": at.key}, ("codex", *arguments), "npm install -g @openai/codex")
 
 
-def _opencode(at: Endpoint) -> AgentStart:
+def _opencode(at: GatewayEndpoint) -> AgentStart:
     limit = {"context": at.tokens, "output": at.tokens}
     provider = {
         "npm": "@ai-sdk/openai-compatible",
@@ -91,16 +91,16 @@ def _opencode(at: Endpoint) -> AgentStart:
     return AgentStart({"OPENCODE_CONFIG_CONTENT": json.dumps(config)}, ("opencode",), "npm install -g opencode-ai")
 
 
-def _aider(at: Endpoint) -> AgentStart:
+def _aider(at: GatewayEndpoint) -> AgentStart:
     environment = {"OPENAI_API_BASE": at.url, "OPENAI_API_KEY": at.key}
     return AgentStart(environment, ("aider", "--model", f"openai/{NAME}"), "pip install aider-chat")
 
 
-def _openai(at: Endpoint) -> AgentStart:
+def _openai(at: GatewayEndpoint) -> AgentStart:
     return AgentStart({"OPENAI_BASE_URL": at.url, "OPENAI_API_KEY": at.key})
 
 
-def _anthropic(at: Endpoint) -> AgentStart:
+def _anthropic(at: GatewayEndpoint) -> AgentStart:
     return AgentStart({"ANTHROPIC_BASE_URL": at.url.removesuffix("/v1"), "ANTHROPIC_API_KEY": at.key})
 
 

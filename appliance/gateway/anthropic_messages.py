@@ -1,7 +1,7 @@
 """`/v1/messages` and its token count: Anthropic's format, translated to and from that of chat completions. Pure.
 
 Invariants: a request becomes a chat request and passes all its checks; a block or field that has no counterpart is
-refused by name, and one without an effect is told in `assay.unused`. Thoughts are not read again.
+refused by name, and one without an effect is listed in `assay.unused`. Thoughts are not read again.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class MessagesRequest(ChatRequest):
     def _only_supported(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        reading = _Reading()
+        reading = _MessagesReading()
         chat = reading.chat({name: one for name, one in value.items() if one is not None})
         return supported(chat, ChatRequest.model_fields.keys() - {"unused"}, reading.told, reading.refused)
 
 
-class _Reading:
+class _MessagesReading:
     """Translation of one request, with the names of what has no effect and of what is refused."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """`/v1/responses`: OpenAI's newer format, translated to and from that of chat completions. Pure.
 
 Invariants: a request becomes a chat request and passes all its checks. Nothing is stored between requests, so one that
-refers to an earlier response is refused. Tools that run at a provider are left out and told in `assay.unused`: clients
+refers to an earlier response is refused. Tools that run at a provider are left out and listed in `assay.unused`: clients
 offer them unasked, and the model never learns of them. A custom tool is a function with one text, `input`.
 """
 
@@ -48,13 +48,13 @@ class ResponsesRequest(ChatRequest):
     def _only_supported(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        reading = _Reading()
+        reading = _ResponsesReading()
         chat = reading.chat({name: one for name, one in value.items() if one is not None})
         read = supported(chat, ChatRequest.model_fields.keys() - {"unused"}, reading.told, reading.refused)
         return {**read, "custom": tuple(reading.custom), "spaces": reading.spaces}
 
 
-class _Reading:
+class _ResponsesReading:
     """Translation of one request, with the names of what has no effect, of what is refused, and of custom tools."""
 
     def __init__(self) -> None:

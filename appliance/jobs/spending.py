@@ -9,7 +9,7 @@ Attempts are made together, twice as many each time, so that a batch costs about
 as many attempts as are worth their cost. After the first step, which is always made, work ends when a further attempt
 is not worth its cost, or when all that are left are hopeless.
 
-Invariants: equal records and equal steps give equal choices, whatever the time and the order in which attempts ended.
+Invariants: equal records and equal steps give equal choices, at any time and for any order of ended attempts.
 An attempt that met a failure of the infrastructure says nothing and counts in no model.
 """
 
@@ -24,7 +24,7 @@ from appliance.records.jobs import Job, JobStep
 FIRST = 2
 """Attempts of the first step."""
 WORTH = 8
-"""Value of a verified answer, in budgets: whoever allows n attempts would pay for eight times as many."""
+"""Value of a verified answer, in budgets: a person who allows n attempts would pay for eight times n."""
 LEAST = 0.02
 """Chance that one of all attempts left succeeds, below which they are hopeless."""
 ASSUMED_BRANCH_COST = 0.6

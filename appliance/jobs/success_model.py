@@ -42,16 +42,16 @@ class SuccessModel:
     b: float
 
     def hopeless_after(self, failures: int) -> float:
-        """Returns the probability that no attempt can succeed, after so many failures and no success."""
+        """Returns the probability that no attempt can succeed, after `failures` failures and no success."""
         others = (1 - self.hopeless) * math.exp(_log_beta_ratio(self.a, self.b, 0, failures))
         return self.hopeless / (self.hopeless + others)
 
     def next_success(self, failures: int) -> float:
-        """Returns the probability that the next attempt succeeds, after so many failures and no success."""
+        """Returns the probability that the next attempt succeeds, after `failures` failures and no success."""
         return (1 - self.hopeless_after(failures)) * self.a / (self.a + self.b + failures)
 
     def success_within(self, failures: int, more: int) -> float:
-        """Returns the probability that one of the next `more` attempts succeeds, after so many failures."""
+        """Returns the probability that one of the next `more` attempts succeeds, after `failures` failures."""
         missed = math.exp(_log_beta_ratio(self.a, self.b + failures, 0, more))
         return (1 - self.hopeless_after(failures)) * (1 - missed)
 

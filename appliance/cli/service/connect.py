@@ -43,13 +43,13 @@ def connect(
     Writes no file: what is printed can be given to a shell. Example: assay connect claude --run -- -p "hello"
     """
     from appliance.client.gateway import NewToken
-    from appliance.gateway.agents import AGENTS, Endpoint
+    from appliance.gateway.agents import AGENTS, GatewayEndpoint
 
     if agent not in AGENTS:
         known = "\n".join(f"{name}: {one.about}" for name, one in AGENTS.items())
         raise UsageError(f"unknown agent {agent[:40]!r}", hint=f"use one of these:\n{known}")
     settings, api = read_settings(), api_client()
-    probe = AGENTS[agent].start(Endpoint("", "", 0))
+    probe = AGENTS[agent].start(GatewayEndpoint("", "", 0))
     if arguments and not run:
         raise UsageError("arguments are given to a program that is started", hint="add --run, or leave them out")
     if run and not probe.command:
@@ -61,7 +61,7 @@ def connect(
     made = api.new_token(NewToken(name=name, consent=consent))
     tell_when_off()
     most = settings.gateway.max_tokens or settings.recipe.agent.max_tokens
-    start = AGENTS[agent].start(Endpoint(settings.gateway.base_url, made.secret, most))
+    start = AGENTS[agent].start(GatewayEndpoint(settings.gateway.base_url, made.secret, most))
     if run:
         os.execvpe(start.command[0], [*start.command, *(arguments or ())], {**os.environ, **start.environment})  # noqa: S606 - the person's own program
     lines = [f"export {variable}={shlex.quote(value)}" for variable, value in start.environment.items()]
