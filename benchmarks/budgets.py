@@ -117,11 +117,11 @@ class Learner:
             spent.at_once += len(tried)
             missed = tried.index(True) if solved else len(tried)
             spent.attempts += missed + solved
-            failed += missed
+            failed += 0 if solved else missed
             before.append(step.model_copy(update={"failed": missed, "passed": int(solved), "ended": True}))
         spent.jobs += 1
         spent.solved += solved
-        made.append(Tries(int(solved), failed))
+        made.append(Tries(failed, before[-1].attempts if solved else 0))
 
 
 def oracle(draws: dict[str, Draw], samples: int = 20_000) -> dict[str, int]:
@@ -210,8 +210,8 @@ def replayed(groups: Sequence[tuple[str, list[bool]]], seed: int, size: int) -> 
         learner.work(kind, iter(outcomes))
         first = outcomes[:FIXED]
         fixed.solved += any(first)
-        fixed.attempts += first.index(True) + 1 if any(first) else FIXED
-        all_eight += FIXED
+        fixed.attempts += first.index(True) + 1 if any(first) else len(first)
+        all_eight += len(first)
     spent = learner.spent
     return {
         "fewer": 1 - spent.attempts / fixed.attempts,

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from appliance.records.cycles import Checkpoint, Cycle, Event
 from appliance.records.evaluations import Approval, Evaluation
-from appliance.records.jobs import MAX_JOB_FILES, MOST_ATTEMPTS, Artifact, Job, JobFile
+from appliance.records.jobs import MAX_JOB_FILES, MOST_ATTEMPTS, MOST_TOKENS, Artifact, Job, JobFile
 from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolCall
 from appliance.records.training import Judged
 from policies.contract.decision import Decision, DecisionOutcome, KnownKey
@@ -202,7 +202,7 @@ class SubmitJob(FrozenModel):
     deadline: str | None = Field(default=None, max_length=64)
     """ISO 8601 with time zone."""
     budget_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    budget_tokens: int | None = Field(default=None, gt=0)
+    budget_tokens: int | None = Field(default=None, gt=0, le=MOST_TOKENS)
 
 
 class OwnTasksetView(FrozenModel):

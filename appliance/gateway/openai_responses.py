@@ -1,8 +1,8 @@
 """`/v1/responses`: OpenAI's newer format, translated to and from that of chat completions. Pure.
 
 Invariants: a request becomes a chat request and passes all its checks. Nothing is stored between requests, so one that
-refers to an earlier response is refused. Tools that run at a provider are left out and listed in `assay.unused`: clients
-offer them unasked, and the model never learns of them. A custom tool is a function with one text, `input`.
+refers to an earlier response is refused. Tools that run at a provider are left out and listed in `assay.unused`:
+clients offer them unasked, and the model never learns of them. A custom tool is a function with one text, `input`.
 """
 
 from __future__ import annotations

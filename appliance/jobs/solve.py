@@ -214,12 +214,13 @@ class JobSolver:
         """Runs and verifies the policy model's attempts at a job, step by step, records them, and returns the job as it
         ended. `before` and `tries` are the solvers' lines and count."""
         assert self.renderer is not None
-        known = Experience.of(
-            (one for one in self.ledger.jobs(limit=MOST_JOBS) if one.id != job.id), job.spec.kind, job.weights
-        )
-        judged = self._made_before(job, assignments)
-        others = [step for step in job.steps if step.weights != job.weights]
-        steps = [step for step in job.steps if step.weights == job.weights]
+        known = Experience.of(self.ledger.job_steps(job.spec.kind, MOST_JOBS), job.weights)
+        judged, spent = self._made_before(job, assignments)
+        first = assignments[0].sample if assignments else 0
+        steps = [step for step in job.steps if step.weights == job.weights and step.first >= first]
+        others = [step for step in job.steps if step not in steps]
+        if steps and (steps[-1].passed or steps[-1].branches_passed):  # it was killed before its bundle was recorded
+            steps[-1] = steps[-1].model_copy(update={"ended": False})
         why, solved = "", None
         if kind_of(job.spec).tests_decide and len(assignments) > MOST_TESTED:
             assignments, why = assignments[:MOST_TESTED], f"where tests decide, {MOST_TESTED} attempts are the most"
@@ -231,25 +232,30 @@ class JobSolver:
                     weights=job.weights,
                     attempts=job.attempts,
                     left=len(assignments) - sum(step.attempts for step in steps),
-                    tokens=tokens_left(job, judged),
+                    tokens=tokens_left(job, judged, spent),
                 )
                 if isinstance(chosen, str):
                     why = chosen or why
                     break
+                begin = sum(step.attempts for step in steps)
+                chosen = chosen.model_copy(
+                    update={"first": assignments[begin].sample, "branches": chosen.branches and self.branches > 0}
+                )
                 steps.append(chosen)
                 keep([*others, *steps])
             mine = slice(sum(step.attempts for step in steps[:-1]), sum(step.attempts for step in steps))
             self._make(
-                job, assignments, mine, steps[-1].branches, judged, tries,
+                job, assignments, mine, steps[-1].branches, judged, spent, tries,
                 stop_reason=stop_reason, say=say, gives_way=gives_way,
             )  # fmt: skip
             solved = next((one for one in judged if one.verdict.passed), None)
             made = {one.rollout.id for one in judged}
             names = {one.id for one in assignments[mine]}
-            if solved is not None or names <= made or tokens_left(job, judged) == 0:
-                steps[-1] = ended_step(steps[-1], judged, names)
+            ended = solved is not None or names <= made or tokens_left(job, judged, spent) == 0
+            steps[-1] = step_result(steps[-1], judged, names, ended=ended)
             job = job.model_copy(update={"steps": (*others, *steps), "tries_done": tries + len(judged)})
-            keep(job.steps)
+            if solved is None:  # otherwise a kill before the bundle is recorded would end the step without it
+                keep(job.steps)
             if solved is None and gives_way() and not stop_reason() and not {one.id for one in assignments} <= made:
                 return _ended(job, JobState.QUEUED, GAVE_WAY, self.now(), tried=before)
         all_tried = [*before, *tried(judged)]
@@ -266,7 +272,7 @@ class JobSolver:
         if stopped := stop_reason():
             return _ended(job, JobState.UNSOLVED, stopped, self.now(), tried=all_tried)
         broken = sum(one.verdict.outcome is Outcome.INFRA_ERROR for one in judged)
-        if broken == len(judged):
+        if judged and broken == len(judged):
             reason = "every attempt met a failure of the infrastructure: `assay doctor`"
             return self._end(job, JobState.FAILED, reason, tried=all_tried)
         whole = tally_of([one for one in judged if one.verdict.outcome is not Outcome.INFRA_ERROR])
@@ -280,6 +286,7 @@ class JobSolver:
         mine: slice,
         branches: bool,
         judged: list[Judged],
+        spent: int,
         tries: int,
         *,
         stop_reason: Callable[[], str],
@@ -287,7 +294,7 @@ class JobSolver:
         gives_way: Callable[[], bool],
     ) -> None:
         """Makes the attempts of one step, `mine` of all, that are not in `judged` yet; records them and adds them there
-        with their branches."""
+        with their branches. `spent` are tokens of the job's other rollouts."""
         assert self.agent is not None
         tasks = {task.id: task for task in [task_of(job)]}
         known = len(judged)
@@ -299,27 +306,38 @@ class JobSolver:
             tally = tally_of(judged)
             tail = f", {tally.branches_summary}" if tally.branches else ""
             say(f"attempt {tally.attempts} of {len(assignments)}{tail}", tries + len(judged))
-            return judged[-1].verdict.passed or bool(stop_reason()) or gives_way() or tokens_left(job, judged) == 0
+            return (
+                judged[-1].verdict.passed or bool(stop_reason()) or gives_way() or tokens_left(job, judged, spent) == 0
+            )
 
-        if left:
+        if left and tokens_left(job, judged, spent) != 0:
             say(f"attempt {tally_of(judged).attempts + 1} of {len(assignments)}", tries + len(judged))
             branching = Branching(
                 each=self.branches if branches else 0,
-                in_all=len(assignments),
+                in_all=max(0, len(assignments) - tally_of(judged).branches),
                 behind=max(one.sample for one in assignments) + 1,
             )
             self.agent.roll(left, finished, stop_reason=stop_reason, branching=branching)
         self.ledger.put_rollouts(judged[known:])
 
-    def _made_before(self, job: Job, assignments: Sequence[Assignment]) -> list[Judged]:
-        """Returns the recorded attempts at a job, with these weights, from before it was preempted.
+    def _made_before(self, job: Job, assignments: Sequence[Assignment]) -> tuple[list[Judged], int]:
+        """Returns the recorded attempts at a job, with these weights, from before it was preempted, and the tokens
+        sampled in all its other rollouts.
 
-        A passed attempt is left out: it is made and verified again.
+        A passed attempt, or one whose branch passed, is left out: it is made and verified again.
         """
         first = min((one.sample for one in assignments), default=0)
         known = self.ledger.rollouts(RolloutFilter(job=job.id), limit=MOST_MADE)
-        mine = (one for one in reversed(known) if one.rollout.weights == job.weights and one.rollout.sample >= first)
-        return [one for one in mine if not one.verdict.passed]
+        again = {one.rollout.branch_of or one.rollout.id for one in known if one.verdict.passed}
+        mine = [
+            one
+            for one in reversed(known)
+            if one.rollout.weights in ("", job.weights)  # without a sampled token, no weights are recorded
+            and one.rollout.sample >= first
+            and not {one.rollout.id, one.rollout.branch_of} & again
+        ]
+        tokens = sum(one.rollout.sampled_tokens for one in known) - sum(one.rollout.sampled_tokens for one in mine)
+        return mine, tokens
 
     def _solved(
         self, job: Job, answer: FoundAnswer, files: Mapping[str, bytes], counts: Mapping[str, int], reason: str
@@ -385,15 +403,16 @@ class JobSolver:
         return self.ledger.put_job(_ended(job, state, reason, self.now(), tried=tried, artifact=artifact))
 
 
-def tokens_left(job: Job, judged: Sequence[Judged]) -> int | None:
-    """Returns what is left of a job's budget in sampled tokens; None if it has none."""
+def tokens_left(job: Job, judged: Sequence[Judged], spent: int) -> int | None:
+    """Returns the rest of a job's budget in sampled tokens, after those of `judged` and `spent` others; None if it has
+    no such budget."""
     if job.budget_tokens is None:
         return None
-    return max(0, job.budget_tokens - sum(one.rollout.sampled_tokens for one in judged))
+    return max(0, job.budget_tokens - spent - sum(one.rollout.sampled_tokens for one in judged))
 
 
-def ended_step(step: JobStep, judged: Sequence[Judged], names: Collection[str]) -> JobStep:
-    """Returns the step with what came of its attempts, which have these ids, and of their branches."""
+def step_result(step: JobStep, judged: Sequence[Judged], names: Collection[str], *, ended: bool) -> JobStep:
+    """Returns the step with the results of its attempts, which have these ids, and of their branches."""
     mine = [one for one in judged if {one.rollout.id, one.rollout.branch_of} & set(names)]
     said = [one for one in mine if one.verdict.outcome is not Outcome.INFRA_ERROR]
     passed = Counter((one.rollout.branch_of is not None, one.verdict.passed) for one in said)
@@ -403,9 +422,10 @@ def ended_step(step: JobStep, judged: Sequence[Judged], names: Collection[str]) 
             "failed": passed[False, False],
             "branches_passed": passed[True, True],
             "branches_failed": passed[True, False],
-            "tokens": sum(one.rollout.sampled_tokens for one in mine),
-            "branch_tokens": sum(one.rollout.sampled_tokens for one in mine if one.rollout.branch_of is not None),
-            "ended": True,
+            "lost": len(mine) - len(said),
+            "tokens": sum(one.rollout.sampled_tokens for one in said),
+            "branch_tokens": sum(one.rollout.sampled_tokens for one in said if one.rollout.branch_of is not None),
+            "ended": ended,
         }
     )
 

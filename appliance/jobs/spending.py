@@ -15,11 +15,11 @@ An attempt that met a failure of the infrastructure says nothing and counts in n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.jobs.success_model import ASSUMED, SuccessModel, Tries, fitted
-from appliance.records.jobs import Job, JobStep
+from appliance.records.jobs import JobStep
 
 FIRST = 2
 """Attempts of the first step."""
@@ -44,12 +44,11 @@ class Experience:
     branch_cost: float = 0.0
 
     @classmethod
-    def of(cls, jobs: Iterable[Job], kind: str, weights: str) -> Experience:
-        """Learns from the steps of these jobs whose check is of that kind: first from those of other weights, then,
-        with the result as its prior, from those of these."""
-        steps = [[one for one in job.steps if one.ended] for job in jobs if job.spec.kind == kind]
-        other = [[one for one in each if one.weights != weights] for each in steps]
-        same = [[one for one in each if one.weights == weights] for each in steps]
+    def of(cls, jobs: Sequence[Sequence[JobStep]], weights: str) -> Experience:
+        """Learns from the steps of ended jobs: first from those of other weights, then, with the result as its prior,
+        from those of these."""
+        other = [[one for one in each if one.weights != weights] for each in jobs]
+        same = [[one for one in each if one.weights == weights] for each in jobs]
         found = cls()
         for some in (other, same):
             found = found._after(some)
@@ -66,18 +65,20 @@ class Experience:
 
     def _costs(self, steps: Sequence[JobStep]) -> tuple[float, float]:
         """Returns the mean sampled tokens of an attempt and of a branch in these steps, or else the known ones."""
-        made, branches = sum(_attempts(steps)), sum(_branches(steps))
+        made = sum(step.passed + step.failed for step in steps)
+        branches = sum(step.branches_passed + step.branches_failed for step in steps)
         branch_tokens = sum(step.branch_tokens for step in steps)
         tokens = sum(step.tokens for step in steps) - branch_tokens
         return tokens / made if made else self.cost, branch_tokens / branches if branches else self.branch_cost
 
 
 def _attempts(steps: Sequence[JobStep]) -> Tries:
-    return Tries(sum(step.passed for step in steps), sum(step.failed for step in steps))
+    failed = sum(step.failed for step in steps if not step.passed)
+    return Tries(failed, next((max(1, step.attempts - step.lost) for step in steps if step.passed), 0))
 
 
 def _branches(steps: Sequence[JobStep]) -> Tries:
-    return Tries(sum(step.branches_passed for step in steps), sum(step.branches_failed for step in steps))
+    return Tries(sum(step.branches_failed for step in steps), int(any(step.branches_passed for step in steps)))
 
 
 def next_step(
@@ -88,10 +89,10 @@ def next_step(
     `before` are the job's steps with these weights, all ended; `attempts` is its budget, of which `left` are not made;
     `tokens` is what is left of its budget in sampled tokens, None without one.
     """
-    if left <= 0:
-        return ""
     if tokens is not None and tokens <= 0:
         return "its budget of tokens is used up"
+    if left <= 0:
+        return ""
     cost, branch_cost = known._costs(before)
     count = max(FIRST, sum(step.attempts for step in before))
     if tokens is not None and cost:
@@ -112,7 +113,7 @@ def next_step(
         weights=weights,
         attempts=count,
         branches=branch >= known.attempt.next_success(failed + count) and WORTH * attempts * branch >= 1,
-        expected=known.attempt.success_within(failed, count),
+        expected=min(1.0, max(0.0, known.attempt.success_within(failed, count))),
         cost=round(cost, 1),
     )
 

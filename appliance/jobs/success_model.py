@@ -7,9 +7,10 @@ the others differ. With B the beta function, after n failures and no success:
     next      p_n    = (1 - π_n) a / (a + b + n)
     within k         = (1 - π_n) (1 - Π_{i<k} (b + n + i) / (a + b + n + i))
 
-Attempts that stop at the first success have the same likelihood as a fixed number of them, so both can be learned from
-(stopping rules do not change a likelihood). Naive fits extrapolate badly from few jobs (2510.05197), so the estimate is
-the maximum of the likelihood times a normal prior around an earlier model, in the coordinates of `_coordinates`.
+A job teaches how many attempts failed before, and how many were made together of which one succeeded: which of these
+ended first says nothing about the others, so they count as one event. Naive fits extrapolate badly from few jobs
+(2510.05197), so the estimate is the maximum of the likelihood times a normal prior around an earlier model, in the
+coordinates of `_coordinates`.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ ROUNDS = 200
 
 
 class Tries(NamedTuple):
-    """Judged attempts at one job or task."""
+    """Judged attempts at one job."""
 
-    passed: int
     failed: int
+    """Attempts that failed, before any success."""
+    last: int = 0
+    """Attempts made together after those, at least one with success; 0 without any."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class SuccessModel:
 
     def hopeless_after(self, failures: int) -> float:
         """Returns the probability that no attempt can succeed, after `failures` failures and no success."""
-        others = (1 - self.hopeless) * math.exp(_log_beta_ratio(self.a, self.b, 0, failures))
+        others = (1 - self.hopeless) * math.exp(_log_missed(self.a, self.b, failures))
         return self.hopeless / (self.hopeless + others)
 
     def next_success(self, failures: int) -> float:
@@ -52,15 +55,15 @@ class SuccessModel:
 
     def success_within(self, failures: int, more: int) -> float:
         """Returns the probability that one of the next `more` attempts succeeds, after `failures` failures."""
-        missed = math.exp(_log_beta_ratio(self.a, self.b + failures, 0, more))
+        missed = math.exp(_log_missed(self.a, self.b + failures, more))
         return (1 - self.hopeless_after(failures)) * (1 - missed)
 
     def log_likelihood(self, tries: Tries) -> float:
-        """Returns the log-likelihood of a job's attempts in their order, in nats."""
-        solvable = math.log1p(-self.hopeless) + _log_beta_ratio(self.a, self.b, *tries)
-        if tries.passed:
-            return solvable
-        return _log_sum(math.log(self.hopeless), solvable)
+        """Returns the log-likelihood of a job's attempts, in nats."""
+        solvable = math.log1p(-self.hopeless) + _log_missed(self.a, self.b, tries.failed)
+        if not tries.last:
+            return _log_sum(math.log(self.hopeless), solvable)
+        return solvable + math.log(-math.expm1(_log_missed(self.a, self.b + tries.failed, tries.last)))
 
 
 ASSUMED = SuccessModel(hopeless=0.2, a=0.3, b=0.7)
@@ -125,13 +128,7 @@ def _log_sum(one: float, other: float) -> float:
     return high + math.log1p(math.exp(low - high))
 
 
-def _log_beta_ratio(a: float, b: float, passed: int, failed: int) -> float:
-    """Returns log B(a + passed, b + failed) / B(a, b)."""
-    return (
-        math.lgamma(a + passed)
-        - math.lgamma(a)
-        + math.lgamma(b + failed)
-        - math.lgamma(b)
-        - math.lgamma(a + b + passed + failed)
-        + math.lgamma(a + b)
-    )
+def _log_missed(a: float, b: float, count: int) -> float:
+    """Returns the log-probability that `count` attempts fail whose success rate is drawn from Beta(a, b):
+    log B(a, b + count) / B(a, b)."""
+    return math.lgamma(b + count) - math.lgamma(b) - math.lgamma(a + b + count) + math.lgamma(a + b)

@@ -268,7 +268,9 @@ def jobs() -> Grant:
         "work on jobs",
         {
             **_BOTH,
-            **dict.fromkeys(("job", "next_job", "claim_job", "rollout_counts", "artifact", "canaries"), _any),
+            **dict.fromkeys(
+                ("job", "job_steps", "next_job", "claim_job", "rollout_counts", "artifact", "canaries"), _any
+            ),
             # An ended job never changes, even for a late worker; see `Ledger.put_job`.
             "put_job": goes_on,
             "put_rollouts": are_attempts,

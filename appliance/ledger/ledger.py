@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from appliance.records.cycles import Checkpoint, Cycle, Event
 from appliance.records.evaluations import Approval, Evaluation
-from appliance.records.jobs import Artifact, Job, JobPart
+from appliance.records.jobs import Artifact, Job, JobPart, JobStep
 from appliance.records.nights import Canary
 from appliance.records.training import ANY_ROLLOUT, Judged, RolloutFilter, StepRecord
 from common.errors import HintedError
@@ -125,6 +125,10 @@ class Ledger(Protocol):
 
     def jobs(self, limit: int = 50) -> list[Job]:
         """Returns the recorded jobs, newest first."""
+
+    def job_steps(self, kind: str, limit: int) -> list[tuple[JobStep, ...]]:
+        """Returns how attempts were chosen at the newest ended jobs with that kind of check, newest first, without
+        retries and replays of earlier jobs."""
 
     def next_job(self, *, part: JobPart = "any") -> Job | None:
         """Returns the oldest queued or running job of the highest priority; replays of earlier jobs come last.

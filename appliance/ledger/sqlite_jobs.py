@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import threading
 import time
+from functools import partial
 
+from pydantic import TypeAdapter
 from sqlalchemy import Connection, Table, insert, select, true
 from sqlalchemy import func as sql
 
@@ -18,7 +20,7 @@ from appliance.ledger.ledger import LedgerError
 from appliance.ledger.rows import Rows, changed_in, is_prefix, payload_of, put_row, stored_in
 from appliance.ledger.tables import ARTIFACTS, EVENTS, JOBS, NIGHTS, SCHEDULE
 from appliance.records.cycles import Event
-from appliance.records.jobs import Artifact, Job, JobPart, JobState, Validation, work_of
+from appliance.records.jobs import Artifact, Job, JobPart, JobState, JobStep, Validation, work_of
 from appliance.records.nights import Night, ScheduleState
 from appliance.records.record import Record
 
@@ -43,6 +45,7 @@ JOB = "job-"
 """Prefix of the ids of submitted jobs."""
 
 
+_STEPS = TypeAdapter(tuple[JobStep, ...])
 EXCERPT = 80
 """Maximum characters of a question in an event."""
 
@@ -104,6 +107,18 @@ class JobRows(Rows):
 
     def jobs(self, limit: int = 50) -> list[Job]:
         return self._newest(Job, JOBS, limit)
+
+    def job_steps(self, kind: str, limit: int) -> list[tuple[JobStep, ...]]:
+        of = partial(sql.json_extract, JOBS.c.payload)
+        query = (
+            select(of("$.steps"))
+            .where(JOBS.c.state.in_([state.value for state in JobState if state.ended]))
+            .where(of("$.spec.kind") == kind, sql.json_array_length(JOBS.c.payload, "$.steps") > 0)
+            .where(of("$.retry_of").is_(None), of("$.replay_of").is_(None))
+            .order_by(JOBS.c.sequence.desc())
+            .limit(limit)
+        )
+        return [_STEPS.validate_json(text) for (text,) in self._rows(query)]
 
     def next_job(self, *, part: JobPart = "any") -> Job | None:
         query = select(JOBS.c.payload).where(JOBS.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))

@@ -76,6 +76,8 @@ class Validation(Record):
 
 MOST_ATTEMPTS = 1_024
 """Maximum attempts per job."""
+MOST_TOKENS = 10**12
+"""Maximum budget of a job in sampled tokens."""
 
 
 class JobStep(Record):
@@ -83,6 +85,8 @@ class JobStep(Record):
 
     weights: str
     """Digest of the weights that made them."""
+    first: int = Field(default=0, ge=0)
+    """Sample number of the first one."""
     attempts: int = Field(ge=1)
     """Number of attempts chosen; less are made if one of them is verified."""
     branches: bool = False
@@ -95,8 +99,10 @@ class JobStep(Record):
     failed: int = 0
     branches_passed: int = 0
     branches_failed: int = 0
+    lost: int = 0
+    """Attempts and branches that met a failure of the infrastructure; they count nowhere else."""
     tokens: int = 0
-    """Sampled tokens of the attempts and branches that ended."""
+    """Sampled tokens of the judged attempts and branches."""
     branch_tokens: int = 0
     """Those of the branches."""
     ended: bool = False
@@ -112,6 +118,7 @@ class JobStep(Record):
         made = f"{_several(self.passed + self.failed, 'attempt')} made"
         branches = self.branches_passed + self.branches_failed
         made += f" and {_several(branches, 'branch', 'branches')}" if branches else ""
+        made += f" and {self.lost} lost to the infrastructure" if self.lost else ""
         return f"{text}; {made}, {'one' if found else 'none'} verified, {_several(self.tokens, 'token')}"
 
 
@@ -132,7 +139,7 @@ class Job(Record):
     """Time at which the job is given up, UTC in ISO 8601."""
     budget_seconds: float | None = Field(default=None, gt=0)
     """Working time limit in seconds, over all attempts and daemon restarts."""
-    budget_tokens: int | None = Field(default=None, gt=0)
+    budget_tokens: int | None = Field(default=None, gt=0, le=MOST_TOKENS)
     """Limit of the tokens that the policy model samples, over all attempts."""
     spent_seconds: float = 0.0
     state: JobState
@@ -164,7 +171,7 @@ class Job(Record):
     @property
     def budget(self) -> str:
         """Limits of the work for people, as `assay submit --budget` takes them."""
-        limits = [f"{self.budget_seconds:g}s"] if self.budget_seconds else []
+        limits = [f"{self.budget_seconds:.9f}".rstrip("0").rstrip(".") + "s"] if self.budget_seconds else []
         limits += [_several(self.budget_tokens, "token")] if self.budget_tokens else []
         return ", ".join([_several(self.attempts, "attempt"), *limits])
 

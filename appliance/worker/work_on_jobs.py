@@ -138,7 +138,7 @@ def first_attempt(job: Job, ledger: Ledger) -> int:
     if not any(ledger.rollout_counts(job.id).values()):
         return 0
     made = ledger.rollouts(RolloutFilter(job=job.id), limit=MOST_TRIES)
-    return max((one.rollout.sample + 1 for one in made if one.rollout.weights != job.weights), default=0)
+    return max((one.rollout.sample + 1 for one in made if one.rollout.weights not in ("", job.weights)), default=0)
 
 
 POLL_SECONDS = 1.0
@@ -183,6 +183,8 @@ class JobWatchdog:
         self._again = False
         self._since = 0.0
         self._closing = threading.Event()
+        self._writing = threading.Lock()
+        """Held from reading the progress to its record, so that an older one never comes after a newer."""
         self._thread = threading.Thread(target=self._watch, name="job-watchdog", daemon=True)
 
     def __enter__(self) -> Self:
@@ -226,16 +228,17 @@ class JobWatchdog:
                 return
 
     def _record(self) -> Job:
-        update = {
-            "state": JobState.RUNNING,
-            "step": self._step,
-            "tries_done": self._tries,
-            "steps": self._steps,
-            "reason": "",
-            "spent_seconds": round(self.spent, 1),
-            "updated": self._now(),
-        }
-        return self._ledger.put_job(self._job.model_copy(update=update))
+        with self._writing:
+            update = {
+                "state": JobState.RUNNING,
+                "step": self._step,
+                "tries_done": self._tries,
+                "steps": self._steps,
+                "reason": "",
+                "spent_seconds": round(self.spent, 1),
+                "updated": self._now(),
+            }
+            return self._ledger.put_job(self._job.model_copy(update=update))
 
     def _poll(self) -> None:
         stored = self._record()

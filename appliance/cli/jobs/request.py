@@ -27,7 +27,7 @@ from pydantic import Field, ValidationError, create_model, field_validator
 from appliance.cli.shell.model_options import parameter_name
 from appliance.client.messages import SubmitJob
 from appliance.errors import UsageError
-from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, MAX_JOB_FILES, MOST_ATTEMPTS, JobFile
+from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, MAX_JOB_FILES, MOST_ATTEMPTS, MOST_TOKENS, JobFile
 from common.toml_files import TomlError, beginning, read_toml
 from runtime.model import FrozenModel
 from verifiers.contract.errors import SpecError
@@ -71,8 +71,8 @@ def _seconds(text: str) -> int | None:
     return sum(int(count or 0) * unit for count, unit in zip(span.groups(), _UNITS.values(), strict=True))
 
 
-_LIMIT = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(?: ?(seconds?|tokens?|attempts?))?", re.ASCII)
-_LIMITS = {"second": "budget_seconds", "token": "budget_tokens", "attempt": "attempts"}
+_LIMIT = re.compile(r"(\d{1,20}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?)(s|seconds?|tokens?|attempts?)?", re.ASCII)
+_LIMITS = {"": "budget_seconds", "second": "budget_seconds", "token": "budget_tokens", "attempt": "attempts"}
 BUDGET_HINT = "write seconds (600, 10m), tokens (20000 tokens), attempts (8 attempts), or several with commas"
 
 
@@ -80,16 +80,16 @@ def budget_of(given: str | None) -> dict[str, int | float]:
     """Returns the fields of `SubmitJob` that a job's budget sets. Raises UsageError for an empty or unreadable one."""
     limits: dict[str, int | float] = {}
     for part in given.split(",") if given is not None else ():
-        text = part.strip().lower()
+        text = "".join(part.lower().split())
         found = _LIMIT.fullmatch(text)
-        unit = found[2].removesuffix("s") if found and found[2] else "second"
+        field = _LIMITS[(found[2] or "").removesuffix("s") if found else ""]
         amount = float(found[1]) if found else float(_seconds(text) or 0)
-        whole = unit == "second" or amount.is_integer()
-        if not amount or not whole or (unit == "attempt" and amount > MOST_ATTEMPTS):
-            raise UsageError(f"invalid budget {part.strip()[:40]!r}", hint=BUDGET_HINT)
-        if _LIMITS[unit] in limits:
-            raise UsageError(f"the budget names {unit}s twice", hint="keep one of them")
-        limits[_LIMITS[unit]] = amount if unit == "second" else int(amount)
+        whole = field == "budget_seconds" or amount.is_integer()
+        if not whole or not 0 < amount <= (MOST_ATTEMPTS if field == "attempts" else MOST_TOKENS):
+            raise UsageError(f"invalid budget {given!r}", hint=BUDGET_HINT)
+        if field in limits:
+            raise UsageError(f"the budget {given!r} has two limits of one kind", hint="keep one of them")
+        limits[field] = amount if field == "budget_seconds" else int(amount)
     return limits
 
 

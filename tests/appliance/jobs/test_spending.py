@@ -8,21 +8,12 @@ import pytest
 
 from appliance.jobs.spending import FIRST, WORTH, Experience, next_step
 from appliance.jobs.success_model import ASSUMED, SuccessModel
-from appliance.records.jobs import Job, JobState, JobStep
-from verifiers.answers.spec import AnswerSpec
-from verifiers.exact.spec import ExactSpec
-
-AT = "2026-01-01T00:00:00+00:00"
+from appliance.records.jobs import JobStep
 
 
 def step(attempts: int, **given: object) -> JobStep:
     made = {"failed": attempts, "tokens": 100 * attempts, "ended": True, "expected": 0.1, "weights": "w"}
     return JobStep.model_validate({"attempts": attempts} | made | given)
-
-
-def job(*steps: JobStep, kind: str = "answer") -> Job:
-    spec = AnswerSpec(expected="1") if kind == "answer" else ExactSpec(expected="1")
-    return Job(id="j", question="q", spec=spec, state=JobState.UNSOLVED, steps=steps, created=AT, updated=AT)
 
 
 def chosen(known: Experience, *before: JobStep, attempts: int = 16, tokens: int | None = None) -> JobStep | str:
@@ -46,7 +37,7 @@ def test_without_records_what_is_expected_is_the_assumed_model() -> None:
 
 
 def test_a_hopeless_kind_gets_its_first_step_and_no_other() -> None:
-    known = Experience.of([job(step(16)) for _ in range(400)], "answer", "w")
+    known = Experience.of([[step(16)]] * 400, "w")
     assert isinstance(chosen(known), JobStep)
     found = chosen(known, step(2))
     assert isinstance(found, str)
@@ -67,33 +58,33 @@ def test_a_budget_of_tokens_bounds_the_next_step_and_ends_the_work() -> None:
     assert isinstance(bounded, JobStep)
     assert (bounded.attempts, bounded.cost) == (1, 100.0)
     assert chosen(Experience(), step(2), tokens=0) == "its budget of tokens is used up"
+    assert chosen(Experience(), step(16), tokens=0) == "its budget of tokens is used up"
+    assert isinstance(chosen(Experience(cost=10.0), tokens=10**12), JobStep)
 
 
 def test_branches_are_made_only_while_they_are_worth_more_than_the_next_attempt() -> None:
-    poor = [job(step(2, passed=1, failed=1, branches_failed=2, tokens=400, branch_tokens=200)) for _ in range(300)]
-    good = [job(step(1, branches_passed=1, failed=1, tokens=150, branch_tokens=50)) for _ in range(300)]
+    poor = [[step(2, passed=1, failed=1, branches_failed=2, tokens=400, branch_tokens=200)]] * 300
+    good = [[step(1, branches_passed=1, failed=1, tokens=150, branch_tokens=50)]] * 300
     for jobs, branches in ((poor, False), (good, True)):
-        found = chosen(Experience.of(jobs, "answer", "w"))
+        found = chosen(Experience.of(jobs, "w"))
         assert isinstance(found, JobStep)
         assert found.branches is branches
 
 
-def test_jobs_of_another_kind_and_unfinished_steps_teach_nothing_and_those_of_other_weights_less() -> None:
-    made = [job(step(1, passed=1, failed=0)) for _ in range(50)]
-    assert Experience.of(made, "exact", "w") == Experience()
-    assert Experience.of([job(step(16, ended=False))], "answer", "w") == Experience()
-    same, other = (Experience.of(made, "answer", weights).attempt.next_success(0) for weights in ("w", "x"))
+def test_jobs_of_other_weights_teach_less() -> None:
+    made = [[step(1, passed=1, failed=0)]] * 50
+    same, other = (Experience.of(made, weights).attempt.next_success(0) for weights in ("w", "x"))
     assert same >= other > ASSUMED.next_success(0)
 
 
 def test_equal_records_give_equal_choices_in_any_order() -> None:
     rng = random.Random(3)
-    jobs = [job(step(n, passed=n % 2, failed=n)) for n in range(1, 60)]
-    known = Experience.of(jobs, "answer", "w")
+    jobs = [[step(n, passed=n % 2, failed=n)] for n in range(1, 60)]
+    known = Experience.of(jobs, "w")
     rng.shuffle(jobs)
-    assert Experience.of(jobs, "answer", "w") == known
+    assert Experience.of(jobs, "w") == known
 
 
-@pytest.mark.parametrize("broken", [step(2, failed=0, tokens=0), step(2, failed=0, tokens=300)])
+@pytest.mark.parametrize("broken", [step(2, failed=0, lost=2, tokens=0), step(2, failed=0, lost=1, tokens=0)])
 def test_attempts_that_met_a_failure_of_the_infrastructure_teach_nothing(broken: JobStep) -> None:
-    assert Experience.of([job(broken)] * 50, "answer", "w").attempt == ASSUMED
+    assert Experience.of([[broken]] * 50, "w") == Experience()

@@ -17,6 +17,7 @@ from tables import table
 from appliance.cli.jobs.request import JobRequest, budget_of, deadline_of, read_request
 from appliance.client import AnswerSpec, ExactSpec, PredicateSpec, SubmitJob, printable
 from appliance.errors import UsageError
+from appliance.records.jobs import Job, JobState
 from verifiers.contract.errors import SpecError
 
 
@@ -204,7 +205,12 @@ def test_ordinary_text_is_printed_as_it_is(text: str) -> None:
     [
         (None, {}),
         ("60", {"budget_seconds": 60.0}),
-        ("1.5", {"budget_seconds": 1.5}),
+        ("1.5s", {"budget_seconds": 1.5}),
+        ("600.5 seconds", {"budget_seconds": 600.5}),
+        (" 60 s ", {"budget_seconds": 60.0}),
+        ("10 m", {"budget_seconds": 600.0}),
+        ("1e3", {"budget_seconds": 1000.0}),
+        ("0.30000000000000004", {"budget_seconds": 0.30000000000000004}),
         ("1h30m", {"budget_seconds": 5400.0}),
         ("20000 tokens", {"budget_tokens": 20_000}),
         ("8attempts", {"attempts": 8}),
@@ -218,8 +224,18 @@ def test_a_budget_is_seconds_tokens_attempts_or_several(given: str | None, limit
 @pytest.mark.parametrize(
     "given",
     ["", "0", "0 attempts", "-1", "many", "1.5 tokens", "2000 attempts", "8 attempts,", "1 attempt, 2 attempts",
-     "1e9", "nan", "inf", "9" * 40, "8 tries", "１２"],
+     "1e300", "1e999", "60, 1m", "0.5 attempts", "20,000 tokens", "1e13 tokens", "nan",
+     "inf", "9" * 40, "8 tries", "１２"],
 )  # fmt: skip
 def test_an_empty_or_unreadable_budget_is_refused_with_the_forms_that_can_be_given(given: str) -> None:
     with pytest.raises(UsageError, match="budget"):
         budget_of(given)
+
+
+def test_a_job_shows_its_budget_in_the_words_in_which_it_can_be_given() -> None:
+    made = Job(
+        id="j", question="q", spec=ExactSpec(expected="1"), state=JobState.QUEUED, created="", updated="", attempts=1,
+        budget_seconds=600.5, budget_tokens=1_234_567,
+    )  # fmt: skip
+    assert made.budget == "1 attempt, 600.5s, 1234567 tokens"
+    assert budget_of(made.budget) == {"attempts": 1, "budget_seconds": 600.5, "budget_tokens": 1_234_567}

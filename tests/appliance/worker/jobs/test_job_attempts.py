@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,11 +20,13 @@ from appliance.jobs.check import check_bundle
 from appliance.jobs.lifecycle import GAVE_WAY, WAITS, WAITS_FOR_MODEL, gives_way
 from appliance.jobs.solve import POLICY_MODEL, JobSolver, attempts
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.jobs import Job, JobFile, JobState
+from appliance.records.jobs import Job, JobFile, JobState, JobStep
+from appliance.records.rollouts import Message
 from appliance.records.training import RolloutFilter
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
 from appliance.worker.setup.context import WorkContext
+from appliance.worker.work_on_jobs import first_attempt
 from curriculum.seeds import derive
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.spec import ChecklistSpec, CountItem
@@ -65,14 +67,16 @@ def solve(
     job: Job,
     scripts: dict[int, list[tuple[int, ...]]],
     gives_way: Callable[[], bool] = lambda: False,
+    keep: Callable[[Sequence[JobStep]], None] = lambda steps: None,
 ) -> Job:
     agent = Agent(ScriptedEngine(scripts), context.sessions, renderer, BUDGET, time.monotonic)
     solver = JobSolver(
         agent, renderer, context.checker, context.ledger, context.data, {}, lambda: AT,
         sessions=context.sessions, branches=1,
     )  # fmt: skip
-    made = attempts(job, temperature=1.0, derive=derive, policy=context.policy)
-    return solver.solve(job, made, gives_way=gives_way)
+    first = first_attempt(job, context.ledger)
+    made = attempts(job, temperature=1.0, derive=derive, policy=context.policy, first=first)
+    return solver.solve(job, made, gives_way=gives_way, keep=keep)
 
 
 def test_a_data_job_is_solved_on_a_branch_that_went_on_from_before_a_failure(
@@ -185,6 +189,60 @@ def test_where_tests_decide_a_job_has_no_more_attempts_than_luck_allows(
     turn = (*renderer.plain("one line"), renderer.stop)
     ended = solve(context, renderer, queued(spec, 20, context.data), {n: [turn] for n in range(20)})
     assert ended.reason == "none of 16 attempts was verified; where tests decide, 16 attempts are the most"
+
+
+def test_a_kill_between_a_pass_and_its_bundle_has_the_attempt_made_and_verified_again(
+    context: WorkContext, ledger: SqliteLedger, renderer: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = queued(AnswerSpec(expected="42"), 2, context.data).model_copy(update={"weights": ScriptedEngine({}).version})
+    wrong, right = renderer.answer("\\boxed{0}"), renderer.answer("\\boxed{42}")
+    kept: list[JobStep] = []
+
+    def killed(*_: object) -> Job:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JobSolver, "_solved", killed)
+        with pytest.raises(KeyboardInterrupt):
+            solve(
+                context, renderer, ledger.put_job(job), {0: [wrong], 1: [right]}, keep=lambda steps: _set(kept, steps)
+            )
+    begun = ledger.put_job(job.model_copy(update={"steps": tuple(kept)}))
+    ended = solve(context, renderer, begun, {0: [right], 1: [right]})
+    assert (ended.state, len(ended.steps)) == (JobState.SOLVED, 1)
+
+
+def _set(kept: list[JobStep], steps: Sequence[JobStep]) -> None:
+    kept[:] = steps
+
+
+def test_weights_that_come_back_begin_behind_those_of_others_and_the_tokens_of_all_are_counted(
+    context: WorkContext, ledger: SqliteLedger, renderer: Renderer
+) -> None:
+    wrong, version = renderer.answer("\\boxed{0}"), ScriptedEngine({}).version
+    old = queued(AnswerSpec(expected="42"), 2, context.data).model_copy(update={"weights": version})
+    ended = solve(context, renderer, ledger.put_job(old), {0: [wrong], 1: [wrong]})
+    (made,) = ended.steps
+    other = [made.model_copy(update={"weights": "other", "first": 2, "attempts": 1})]
+    third = ledger.rollouts(RolloutFilter(job="j1"))[0]
+
+    def by_others(node: Message) -> Message:
+        spans = tuple(span.model_copy(update={"version": "other"}) for span in node.weights)
+        return node.model_copy(update={"weights": spans})
+
+    changed = {"id": "j1.2", "sample": 2, "nodes": tuple(map(by_others, third.rollout.nodes))}
+    ledger.put_rollouts([third.model_copy(update={"rollout": third.rollout.model_copy(update=changed)})])
+    again = old.model_copy(update={"steps": (made, *other), "budget_tokens": 5 * len(wrong)})
+    kept: list[JobStep] = []
+    solve(context, renderer, again, {0: [wrong], 1: [wrong]}, keep=lambda steps: _set(kept, steps))
+    assert [(step.weights, step.first, step.attempts) for step in kept] == [
+        (version, 0, 2), ("other", 2, 1), (version, 3, 2),
+    ]  # fmt: skip
+    assert kept[-1].failed == 2
+    fewer = again.model_copy(update={"budget_tokens": 3 * len(wrong)})
+    kept.clear()
+    solve(context, renderer, fewer, {0: [wrong], 1: [wrong]}, keep=lambda steps: _set(kept, steps))
+    assert kept == []
 
 
 def test_a_job_that_waits_for_a_model_is_put_on_record_by_who_asked_and_once(
