@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import model_validator
 
 from appliance.gateway.champion import NAME
-from appliance.gateway.chat_fields import supported
+from appliance.gateway.chat_fields import NAME_CHARS, kind_of, supported
 from appliance.gateway.chat_request import ChatRequest
 from appliance.gateway.replies import ChatReply, StreamHead, WireFormat, framed, pieces
 
@@ -26,6 +26,10 @@ _UNUSED = frozenset(
     {"metadata", "service_tier", "thinking", "cache_control", "context_management", "inference_geo", "speed"}
 )
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
+_NO_PARTS = _THOUGHTS | {"tool_use", "tool_result"}
+"""Blocks that become something else than text."""
+_BESIDE = ("cache_control", "citations", "is_error")
+"""Fields of a block without an effect."""
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 _ENDED = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 
@@ -61,7 +65,7 @@ class _MessagesReading:
         chat["messages"] = messages
         if isinstance(messages, list):
             first = [{"role": "system", "content": self._parts(given["system"])}] if given.get("system") else []
-            chat["messages"] = first + [made for one in messages for made in self._message(one)]
+            chat["messages"] = first + [made for one in _merged(messages) for made in self._message(one)]
         if "tools" in given:
             tools = given["tools"]
             chat["tools"] = [self._tool(one) for one in tools] if isinstance(tools, list) else tools
@@ -72,7 +76,9 @@ class _MessagesReading:
         return chat
 
     def _output(self, config: Any) -> None:
-        for name in config if isinstance(config, dict) else ():
+        if config is not None and not isinstance(config, dict):
+            self.refused.append("output_config")
+        for name in [name for name, one in config.items() if one is not None] if isinstance(config, dict) else ():
             (self.told.add if name == "effort" else self.refused.append)(f"output_config.{name}")
 
     def _message(self, message: Any) -> list[Any]:
@@ -82,11 +88,13 @@ class _MessagesReading:
         content, rest = message.get("content"), {name: one for name, one in message.items() if name != "content"}
         if not isinstance(content, list):
             return [message]
-        said = [one for one in content if not isinstance(one, dict) or one.get("type") not in _THOUGHTS]
-        self.told |= {"messages.content.thinking"} if len(said) < len(content) else set()
-        calls = [one for one in said if isinstance(one, dict) and one.get("type") == "tool_use"]
-        results = [one for one in said if isinstance(one, dict) and one.get("type") == "tool_result"]
-        parts = self._parts([one for one in said if one not in calls and one not in results])
+        kinds = [kind_of(one) if isinstance(one, dict) else "" for one in content]
+        beside = {field for one in content if isinstance(one, dict) for field in _BESIDE if one.get(field)}
+        self.told |= {f"messages.content.{field}" for field in beside}
+        self.told |= {"messages.content.thinking"} if _THOUGHTS & set(kinds) else set()
+        calls = [one for kind, one in zip(kinds, content, strict=True) if kind == "tool_use"]
+        results = [one for kind, one in zip(kinds, content, strict=True) if kind == "tool_result"]
+        parts = self._parts([one for kind, one in zip(kinds, content, strict=True) if kind not in _NO_PARTS])
         made: list[Any] = [
             {"role": "tool", "tool_call_id": one.get("tool_use_id"), "content": self._parts(one.get("content", ""))}
             for one in results
@@ -101,16 +109,16 @@ class _MessagesReading:
         """Returns text, or its parts, as in a chat message."""
         if not isinstance(content, list):
             return content
-        if any(isinstance(one, dict) and one.get("cache_control") for one in content):
-            self.told.add("cache_control")
         return [{"type": "text", "text": one.get("text")} if _is_text(one) else one for one in content] or ""
 
     def _tool(self, tool: Any) -> Any:
         if not isinstance(tool, dict):
             return tool
-        if (kind := tool.get("type") or "custom") != "custom":
+        if tool.get("type") is not None and (kind := kind_of(tool)) != "custom":
             self.refused.append(f"tools.{kind}")
-        self.told |= {f"tools.{name}" for name in tool.keys() - {"type", "name", "description", "input_schema"}}
+        self.told |= {
+            f"tools.{name}"[:NAME_CHARS] for name in tool.keys() - {"type", "name", "description", "input_schema"}
+        }
         names = {"name": "name", "description": "description", "input_schema": "parameters"}
         function = {chat: tool[name] for name, chat in names.items() if tool.get(name) is not None}
         return {"type": "function", "function": function}
@@ -120,7 +128,32 @@ class _MessagesReading:
             return choice
         if choice.get("type") == "tool":
             return {"type": "function", "function": {"name": choice.get("name")}}
-        return _CHOICES.get(str(choice.get("type")), choice)
+        return _CHOICES.get(kind_of(choice), choice)
+
+
+def _merged(messages: list[Any]) -> list[Any]:
+    """Returns the messages, neighbours of one role as one, as Anthropic reads them."""
+    made: list[Any] = []
+    mergeable = None
+    for one in messages:
+        blocks = _blocks_of(one)
+        if blocks is None:
+            made.append(one)
+        elif mergeable == one["role"]:
+            made[-1]["content"].extend(blocks)
+        else:
+            made.append({"role": one["role"], "content": blocks})
+        mergeable = None if blocks is None else one["role"]
+    return made
+
+
+def _blocks_of(message: Any) -> list[Any] | None:
+    """Returns a copy of the blocks of a user's or assistant's message; None for any other value."""
+    if not isinstance(message, dict) or message.keys() != {"role", "content"}:
+        return None
+    content = [{"type": "text", "text": text}] if isinstance(text := message["content"], str) else text
+    known = message["role"] in ("user", "assistant") and isinstance(content, list)
+    return list(content) if known else None
 
 
 def _is_text(block: Any) -> bool:
@@ -128,7 +161,8 @@ def _is_text(block: Any) -> bool:
 
 
 def _call(block: dict[str, Any]) -> dict[str, Any]:
-    function = {"name": block.get("name"), "arguments": json.dumps(block.get("input", {}))}
+    arguments = json.dumps(block.get("input", {}), ensure_ascii=False)
+    function = {"name": block.get("name"), "arguments": arguments}
     return {"id": block.get("id"), "type": "function", "function": function}
 
 

@@ -93,6 +93,12 @@ def _message(value: Any, unused: set[str]) -> dict[str, Any]:
     return {"message": {name: one for name, one in given.items() if name in SPOKEN}, "refused": refused}
 
 
+def kind_of(value: dict[str, Any], usual: str = "") -> str:
+    """Returns the `type` of an object from a client as a short text, `usual` without one."""
+    kind = value.get("type", usual)
+    return kind[:NAME_CHARS] if isinstance(kind, str) else type(kind).__name__
+
+
 def _kinds(parts: list[Any]) -> Iterator[str]:
     yield from (str(part.get("type"))[:NAME_CHARS] for part in parts if isinstance(part, dict))
 

@@ -28,7 +28,9 @@ MOST_CALLS = 32
 """Maximum calls in one message that a client sends."""
 ARGUMENTS = Bounds(4 * MOST_CHARS)
 DESCRIPTION_CHARS = 50_000
-TOOL_NAME = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
+TOOL_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
+CHOICES = ("auto", "none", "required")
+"""Values of `tool_choice` that name no tool."""
 
 
 class _Sent(FirstErrorModel):
@@ -165,7 +167,7 @@ class ChatRequest(_Sent):
     model: str = Field(min_length=1, max_length=256)
     messages: list[SentMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
     tools: list[SentTool] = Field([], max_length=MOST_TOOLS)
-    tool_choice: str = Field("auto", max_length=64)
+    tool_choice: str = Field("auto", max_length=128)
     """`auto`, `none`, or the name of the one tool that is offered."""
     parallel_tool_calls: bool = True
     """Accepted: this model calls one tool at a time."""
@@ -175,7 +177,7 @@ class ChatRequest(_Sent):
     max_completion_tokens: int | None = Field(None, ge=1, le=1 << 20)
     temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
     seed: int | None = Field(None, ge=-(1 << 63), lt=1 << 63)
-    stop: list[Annotated[str, Field(min_length=1, max_length=256)]] = Field([], max_length=4)
+    stop: list[Annotated[str, Field(min_length=1, max_length=256)]] = Field([], max_length=16)
     """Texts before which the answer is cut."""
     assay: AssayFields = AssayFields()
     unused: tuple[str, ...] = ()
@@ -208,6 +210,8 @@ class ChatRequest(_Sent):
         names = [one.function.name for one in self.tools]
         if len(set(names)) < len(names):
             raise ValueError("two tools have the same name")
+        if reserved := set(names) & set(CHOICES):
+            raise ValueError(f"a tool must not be called {min(reserved)}")
         if self.tool_choice not in ("auto", "none", *names):
             raise ValueError("tool_choice names a tool that is not among the tools")
         return self

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from pydantic import model_validator
+from pydantic_core import PydanticCustomError
 
-from appliance.gateway.chat_fields import NAME_CHARS, supported
-from appliance.gateway.chat_request import ChatRequest
+from appliance.gateway.chat_fields import NAME_CHARS, kind_of, supported
+from appliance.gateway.chat_request import MOST_TOOLS, ChatRequest
 from appliance.gateway.replies import ChatReply, GatewayError, StreamHead, WireFormat, framed, pieces
 
 _SAME = frozenset({"model", "temperature", "top_p", "stream", "parallel_tool_calls", "top_logprobs", "seed", "assay"})
@@ -22,14 +23,16 @@ _SAME = frozenset({"model", "temperature", "top_p", "stream", "parallel_tool_cal
 _READ = frozenset({"instructions", "input", "tools", "tool_choice", "max_output_tokens", "text"})
 _UNUSED = frozenset(
     {
-        *("user", "metadata", "safety_identifier", "service_tier", "prompt_cache_key", "prompt_cache_retention"),
-        *("reasoning", "include", "truncation", "max_tool_calls", "stream_options", "client_metadata"),
+        *("user", "metadata", "safety_identifier", "client_metadata", "service_tier"),
+        *("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"),
+        *("reasoning", "include", "truncation", "max_tool_calls", "stream_options"),
     }
 )
 _NOTHING = {"store": False, "background": False}
 """Fields that are refused unless they ask for nothing."""
-_TEXTS = frozenset({"input_text", "output_text", "text"})
+_TEXTS = ("input_text", "output_text", "text")
 _INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+_OF_A_TOOL = frozenset({"type", "name", "description", "parameters", "strict"})
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 """Items with a call of the model, and the field that has its text."""
 _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -80,6 +83,8 @@ class _ResponsesReading:
         return chat
 
     def _text(self, text: Any) -> None:
+        if text is not None and not isinstance(text, dict):
+            self.refused.append("text")
         for name, one in text.items() if isinstance(text, dict) else ():
             if name == "format" and one not in (None, {"type": "text"}):
                 self.refused.append("text.format")
@@ -92,7 +97,7 @@ class _ResponsesReading:
         if isinstance(items, str):
             return [*first, {"role": "user", "content": items}]
         if not isinstance(items, list):
-            return items
+            raise PydanticCustomError("input", "input must be text or a list")
         turn: dict[str, Any] | None = None
         for item in items:
             made = self._item(item)
@@ -113,15 +118,13 @@ class _ResponsesReading:
         if not isinstance(item, dict):
             self.refused.append("input")
             return None
-        kind = item.get("type", "message" if "role" in item else None)
+        kind = kind_of(item, "message" if "role" in item else "")
         if kind == "message":
             return {"role": item.get("role"), "content": _parts(item.get("content"))}
         if kind in _CALLS:
             text = item.get(_CALLS[kind])
-            arguments = json.dumps({"input": text}) if kind == "custom_tool_call" else text
-            space = f"{item['namespace']}__" if item.get("namespace") else ""
-            name = f"{space}{item.get('name')}" if space else item.get("name")
-            function = {"name": name, "arguments": arguments}
+            arguments = json.dumps({"input": text}, ensure_ascii=False) if kind == "custom_tool_call" else text
+            function = {"name": _joined(item.get("namespace"), item.get("name")), "arguments": arguments}
             call = {"id": item.get("call_id"), "type": "function", "function": function}
             return {"role": "assistant", "tool_calls": [call]}
         if kind in _RESULTS:
@@ -129,24 +132,26 @@ class _ResponsesReading:
         if kind == "reasoning":
             self.told.add("input.reasoning")
         else:
-            self.refused.append(f"input.{str(kind)[:NAME_CHARS]}")
+            self.refused.append(f"input.{kind}")
         return None
 
     def _tool(self, tool: Any, space: str = "") -> list[Any]:
         """Returns a tool as chat tools, named after the namespace that it is in."""
         if not isinstance(tool, dict):
             return [tool]
-        kind, own = tool.get("type"), tool.get("name")
-        name = f"{space}__{own}" if space else own
-        if kind == "namespace" and isinstance(tool.get("tools"), list):
-            return [made for one in tool["tools"] for made in self._tool(one, str(name))]
+        kind, own = kind_of(tool), tool.get("name")
+        if kind == "namespace" and not space and isinstance(own, str) and isinstance(inner := tool.get("tools"), list):
+            self.told |= {f"tools.{name}"[:NAME_CHARS] for name in tool.keys() - {"type", "name", "tools"}}
+            return [made for one in inner[: MOST_TOOLS + 1] for made in self._tool(one, own[:NAME_CHARS])]
         if kind not in ("function", "custom"):
-            self.told.add(f"tools.{str(kind)[:NAME_CHARS]}")
+            self.told.add(f"tools.{kind}")
             return []
-        if space:
-            self.spaces[str(name)] = (space, str(own))
-        names = ("description", "parameters", "strict")
-        function = {"name": name, **{field: tool[field] for field in names if tool.get(field) is not None}}
+        name = _joined(space, own)
+        if space and isinstance(name, str):
+            self.spaces[name] = (space, str(own))
+        self.told |= {f"tools.{field}"[:NAME_CHARS] for field in tool.keys() - _OF_A_TOOL}
+        fields = ("description", "parameters", "strict")
+        function = {"name": name, **{field: tool[field] for field in fields if tool.get(field) is not None}}
         if kind == "custom":
             function |= {"parameters": _INPUT}
             self.custom.append(str(name))
@@ -176,10 +181,18 @@ def _join(turn: dict[str, Any], more: dict[str, Any]) -> None:
     """Adds a further item of the model to its turn."""
     if more.get("tool_calls"):
         turn.setdefault("tool_calls", []).extend(more["tool_calls"])
-    else:
-        before = turn.get("content")
-        texts = [one if isinstance(one, list) else [{"type": "text", "text": one}] for one in (before, more["content"])]
-        turn["content"] = [part for text in (texts if before else texts[1:]) for part in text]
+        return
+    for one in (turn, more):
+        if not isinstance(one.get("content"), list):
+            one["content"] = [{"type": "text", "text": one["content"]}] if one.get("content") else []
+    turn["content"].extend(more["content"])
+
+
+def _joined(space: Any, name: Any) -> Any:
+    """Returns a tool's name with its namespace before it; a name that is no text stays, and is refused later."""
+    if not isinstance(name, str) or not isinstance(space, str) or not space:
+        return name
+    return f"{space}{name}" if space.endswith("__") else f"{space}__{name}"
 
 
 def _items(reply: ChatReply, request: ChatRequest) -> list[dict[str, Any]]:
@@ -227,7 +240,7 @@ def _whole(reply: ChatReply, request: ChatRequest) -> dict[str, Any]:
     cut = reply.ended == "length"
     usage = {
         "input_tokens": reply.prompt_tokens,
-        "input_tokens_details": {"cached_tokens": 0},
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
         "output_tokens": reply.tokens,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": reply.prompt_tokens + reply.tokens,

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -40,7 +44,9 @@ def connect(
 ) -> Output[AgentConnection]:
     """Let an agent program use the model in service: make a token, and print its settings or start it.
 
-    Writes no file: what is printed can be given to a shell. Example: assay connect claude --run -- -p "hello"
+    Writes no file: what is printed can be given to a shell. A token of --run is revoked when the program ends.
+
+    Example: assay connect claude --run -- -p "hello"
     """
     from appliance.client.gateway import NewToken
     from appliance.gateway.agents import AGENTS, GatewayEndpoint
@@ -56,15 +62,30 @@ def connect(
         raise UsageError(f"{agent} names no program", hint="leave --run out, and start yours with what is printed")
     if run and shutil.which(probe.command[0]) is None:
         raise UsageError(f"{probe.command[0]} is not installed", hint=probe.install)
-    taken = {one.name for one in api.tokens()}
+    taken = {one.name for one in api.tokens() if one.revoked is None}
     name = next(free for number in range(1, 1 << 20) if (free := f"{agent}-{number}") not in taken)
     made = api.new_token(NewToken(name=name, consent=consent))
     tell_when_off()
     most = settings.gateway.max_tokens or settings.recipe.agent.max_tokens
     start = AGENTS[agent].start(GatewayEndpoint(settings.gateway.base_url, made.secret, most))
-    if run:
-        os.execvpe(start.command[0], [*start.command, *(arguments or ())], {**os.environ, **start.environment})  # noqa: S606 - the person's own program
-    lines = [f"export {variable}={shlex.quote(value)}" for variable, value in start.environment.items()]
-    lines += [shlex.join(start.command)] if start.command else []
     found = AgentConnection(agent=agent, token=name, environment=dict(start.environment), command=start.command)
-    return Output(found, lines)
+    if run:
+        try:
+            code = _run([*start.command, *(arguments or ())], {**os.environ, **start.environment})
+        finally:
+            api.revoke_token(name)
+        return Output(found, code=code)
+    typer.echo(f"`assay gateway token revoke {name}` ends this connection", err=True)
+    lines = [f"export {variable}={shlex.quote(value)}" for variable, value in start.environment.items()]
+    return Output(found, lines + ([shlex.join(start.command)] if start.command else []))
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Runs the person's own program in this terminal, and returns its exit code. Ctrl-C is for that program."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        child = subprocess.Popen(command, env=environment, preexec_fn=partial(signal.signal, signal.SIGINT, before))  # noqa: PLW1509 - no threads here
+        code = child.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return code if code >= 0 else 128 - code

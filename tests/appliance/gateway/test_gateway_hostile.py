@@ -344,7 +344,7 @@ def test_whoever_takes_nothing_of_an_answer_is_let_go(gateway, monkeypatch: pyte
                 for _ in range(40):
                     sock.sendall(one * 100)
         else:
-            monkeypatch.setattr(app, "BEAT", b": " + b"x" * 1_000_000 + b"\n\n")
+            monkeypatch.setitem(vars(app.CHAT), "beat", b": " + b"x" * 1_000_000 + b"\n\n")
             monkeypatch.setattr(app, "BEAT_SECONDS", 0.01)
             asked, go_on = threading.Event(), threading.Event()
 

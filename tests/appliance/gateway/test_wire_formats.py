@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
+import tracemalloc
 from typing import Any
 
 import anthropic
@@ -66,7 +69,7 @@ def test_a_messages_client_gets_an_answer_in_one_piece_and_as_a_stream(gateway: 
     assert [block.text.strip() for block in whole.content] == [text.strip()]
     assert (whole.stop_reason, whole.model, whole.role) == ("end_turn", "champion", "assistant")
     assert whole.usage.output_tokens == len(gateway.renderer.answer(text))
-    assert whole.assay["unused"] == ["cache_control"]
+    assert whole.assay["unused"] == []
     kinds, final = streamed(gateway)
     assert [block.text.strip() for block in final.content] == [text.strip()]
     assert final.usage.output_tokens == whole.usage.output_tokens
@@ -281,10 +284,10 @@ JSON = st.recursive(
 )
 KINDS = st.sampled_from(
     ["text", "tool_use", "tool_result", "thinking", "image", "message", "function_call", "custom_tool_call",
-     "function_call_output", "reasoning", "function", "custom", "namespace", "web_search", 3, None]
+     "function_call_output", "reasoning", "function", "custom", "namespace", "web_search", 3, None, "any", "tool"]
 )  # fmt: skip
 BLOCK = st.fixed_dictionaries(
-    {"type": KINDS},
+    {"type": KINDS | st.lists(st.none(), max_size=1) | st.dictionaries(st.text(max_size=1), st.none(), max_size=1)},
     optional={
         **{name: st.text(max_size=4) | JSON for name in ("role", "text", "name", "id", "call_id", "tool_use_id")},
         **dict.fromkeys(("content", "input", "output", "arguments", "tools", "parameters", "input_schema"), JSON),
@@ -315,3 +318,51 @@ def test_any_json_is_a_request_or_refused_and_no_client_sets_what_is_ours(
         return
     assert body.get("custom") is body.get("unused") is None
     json.dumps(read.model_dump(mode="json"))
+
+
+def test_neighbours_of_one_role_are_one_message_and_results_find_their_calls() -> None:
+    """As Anthropic describes it; clients rely on it."""
+
+    def uses(*names: str) -> list[dict[str, Any]]:
+        return [{"type": "tool_use", "id": name, "name": "getWeather", "input": {"city": name}} for name in names]
+
+    def results(*names: str) -> list[dict[str, Any]]:
+        return [{"type": "tool_result", "tool_use_id": name, "content": name, "is_error": True} for name in names]
+
+    question = {"role": "user", "content": "hi"}
+    apart = [
+        question,
+        {"role": "assistant", "content": uses("a")},
+        {"role": "assistant", "content": uses("b")},
+        {"role": "user", "content": results("b")},
+        {"role": "user", "content": [*results("a"), {"type": "text", "text": "and?"}]},
+    ]
+    read = MessagesRequest.model_validate({"model": "champion", "messages": apart, "tools": [THEIR_TOOL]})
+    assert [(one.role, one.content, len(one.tool_calls or ())) for one in read.messages] == [
+        ("user", "hi", 0), ("assistant", "", 2), ("tool", "b", 0), ("tool", "a", 0), ("user", "and?", 0),
+    ]  # fmt: skip
+    assert read.unused == ("messages.content.is_error",)
+
+
+MANY = 20_000
+LARGE: list[tuple[type[ChatRequest], dict[str, Any]]] = [
+    (ResponsesRequest, {"input": [{"role": "assistant", "content": "a"}] * MANY}),
+    (
+        ResponsesRequest,
+        {"input": "x", "tools": [{"type": "namespace", "name": "n" * 10**6, "tools": [OUR_TOOL] * MANY}]},
+    ),
+    (MessagesRequest, {"messages": [{"role": "user", "content": [{"type": "tool_use"}, {"type": "text"}] * MANY}]}),
+    (MessagesRequest, {"messages": [{"role": "user", "content": "x"}] * MANY}),
+]
+
+
+@pytest.mark.parametrize(("shape", "body"), LARGE)
+def test_a_large_hostile_body_costs_little(shape: type[ChatRequest], body: dict[str, Any]) -> None:
+    tracemalloc.start()
+    begun = time.process_time()
+    with contextlib.suppress(ValidationError):
+        shape.model_validate({"model": "champion"} | body)
+    spent, (_, peak) = time.process_time() - begun, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert spent < 10
+    assert peak < 200 << 20

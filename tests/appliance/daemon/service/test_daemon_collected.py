@@ -285,9 +285,11 @@ def test_an_agent_program_gets_a_token_of_its_own_and_is_started_with_it_or_told
     assert 'model_providers.assay.base_url="http://127.0.0.1:8210/v1"' in arguments
     for wrong in (("connect", "emacs"), ("connect", "openai", "--run"), ("connect", "codex", "--", "exec")):
         assert ask(*wrong).returncode == 2
-    names = [one["name"] for one in json.loads(ask("gateway", "token", "ls", "--json").stdout)]
-    assert {"claude-1", "codex-1"} <= set(names)
-    assert "codex-2" not in names
+    assert ask("connect", "codex", "--run").stdout.startswith("assay-")
+    revoked = {one["name"]: one["revoked"] for one in json.loads(ask("gateway", "token", "ls", "--json").stdout)}
+    assert revoked["claude-1"] is None
+    assert revoked["codex-1"] is not None
+    assert "codex-2" not in revoked
 
 
 DOUBLE = "Write double(n), which gives twice the number of the owl's eggs."
