@@ -222,6 +222,6 @@ MESSAGES_FORMAT = WireFormat(
     whole=_whole,
     begin=_begin,
     rest=_rest,
-    failed=lambda error: framed(error.anthropic_body, "error"),
+    failed=lambda error, _: framed(error.anthropic_body, "error"),
     beat=_event("ping"),
 )

@@ -262,18 +262,19 @@ class GatewayApi:
         """Streams the answer to a request. Text or call is known only at the end of a turn; until then the stream
         has only comments. The engine gets the request when somebody begins to read."""
         form = asked.format
+        head = StreamHead(asked.name, asked.created, asked.request.model, len(asked.prompt.ids))
         number, future = self._loop.generate(asked.generation)
         reply = asyncio.ensure_future(self._reply(asked, asyncio.wrap_future(future)))
         try:
-            yield form.begin(StreamHead(asked.name, asked.created, asked.request.model, len(asked.prompt.ids)))
+            yield form.begin(head)
             while not (await asyncio.wait((reply,), timeout=BEAT_SECONDS))[0]:
                 yield form.beat
             for chunk in form.rest(await reply, asked.request):
                 yield chunk
         except GatewayError as error:
-            yield form.failed(error)
+            yield form.failed(error, head)
         except Exception as error:
-            yield form.failed(_nobody_foresaw(error))
+            yield form.failed(_nobody_foresaw(error), head)
             raise
         finally:
             self._loop.abort(number)  # no-op once it has ended

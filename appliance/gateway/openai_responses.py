@@ -304,8 +304,9 @@ def _deltas(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield f"{name}.done", {field: item[field]} | ({"name": item["name"]} if field == "arguments" else {})
 
 
-def _failed(error: GatewayError) -> bytes:
-    return framed({**error.body["error"], "type": "error", "sequence_number": 2}, "error")
+def _failed(error: GatewayError, head: StreamHead) -> bytes:
+    why = {"code": error.code or "server_error", "message": str(error)}
+    return _event("response.failed", 2, response=_response(head.id, head.created, head.model, "failed", error=why))
 
 
 RESPONSES_FORMAT = WireFormat(

@@ -142,8 +142,8 @@ class WireFormat:
     """Returns the first events of a stream."""
     rest: Callable[[ChatReply, ChatRequest], Iterator[bytes]]
     """Returns the events after them, up to the stream's end."""
-    failed: Callable[[GatewayError], bytes]
-    """Returns the events that end a stream with an error."""
+    failed: Callable[[GatewayError, StreamHead], bytes]
+    """Returns the event that ends a stream with an error."""
     beat: bytes
     """Event without a meaning, which keeps a stream alive."""
 
@@ -190,7 +190,7 @@ def framed(value: dict[str, Any], event: str = "") -> bytes:
 
 
 CHAT = WireFormat(
-    ChatRequest, "chatcmpl-", completion, _first_chunk, _chunks, lambda error: framed(error.body), b": at work\n\n"
+    ChatRequest, "chatcmpl-", completion, _first_chunk, _chunks, lambda error, _: framed(error.body), b": at work\n\n"
 )
 
 

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from appliance.gateway.anthropic_messages import MessagesRequest
 from appliance.gateway.chat_request import ChatRequest, ClientTool
 from appliance.gateway.openai_responses import ResponsesRequest
+from appliance.gateway.replies import GatewayError
 from appliance.rendering.renderer import ToolRequest
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -213,6 +214,21 @@ def test_a_responses_client_gets_an_answer_in_one_piece_and_as_a_stream(gateway:
         "created", "in_progress", "output_item.added", "content_part.added", "output_text.delta", "output_text.done",
         "content_part.done", "output_item.done", "completed",
     ]  # fmt: skip
+
+
+def test_a_stream_that_fails_ends_with_the_reason_in_its_own_format(
+    gateway: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise GatewayError(503, "another model came into service", retry=1)
+
+    monkeypatch.setattr("appliance.gateway.app.read_turn", broken)
+    events, final = response_stream(gateway)
+    assert (events[-1].type, final.status, final.error.message) == (
+        "response.failed", "failed", "another model came into service",
+    )  # fmt: skip
+    with pytest.raises(anthropic.APIStatusError, match="another model came into service"):
+        streamed(gateway)
 
 
 def test_a_responses_client_calls_functions_custom_tools_and_those_of_a_namespace(gateway: Any) -> None:
