@@ -1,4 +1,4 @@
-"""How agent programs are told to use the gateway: their environment and arguments. Pure.
+"""Environment and arguments with which agent programs use the gateway. Pure.
 
 Nothing is written for an agent: what it cannot read from the environment, it gets as arguments. Another agent is one
 more row of `AGENTS`. The variables are those of each program's own documentation.
@@ -30,7 +30,7 @@ class GatewayEndpoint:
 
 @dataclass(frozen=True)
 class AgentStart:
-    """How an agent program is started so that it uses the gateway."""
+    """Start of an agent program that uses the gateway."""
 
     environment: Mapping[str, str]
     command: tuple[str, ...] = ()

@@ -189,7 +189,7 @@ def _join(turn: dict[str, Any], more: dict[str, Any]) -> None:
 
 
 def _joined(space: Any, name: Any) -> Any:
-    """Returns a tool's name with its namespace before it; a name that is no text stays, and is refused later."""
+    """Returns a tool's name with its namespace before it; a name of another type stays, and is refused later."""
     if not isinstance(name, str) or not isinstance(space, str) or not space:
         return name
     return f"{space}{name}" if space.endswith("__") else f"{space}__{name}"

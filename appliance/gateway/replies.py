@@ -120,7 +120,7 @@ class ChatReply:
 
 @dataclass(frozen=True)
 class StreamHead:
-    """What is known of a reply when its stream begins."""
+    """Facts about a reply that are known when its stream begins."""
 
     id: str
     created: int

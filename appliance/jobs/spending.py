@@ -35,7 +35,7 @@ MOST_TESTED = 16
 
 @dataclass(frozen=True)
 class Experience:
-    """What earlier jobs with the same kind of check tell about the attempts at the next."""
+    """Expectations for the attempts at a job, from earlier jobs with the same kind of check."""
 
     attempt: SuccessModel = ASSUMED
     branch: SuccessModel = ASSUMED

@@ -1,4 +1,4 @@
-"""How likely the next attempts at a job are to succeed, learned from the attempts at earlier ones. Pure.
+"""Chance that the next attempts at a job succeed, learned from the attempts at earlier ones. Pure.
 
 The success rate p of a job is drawn from π₀ · δ₀ + (1 - π₀) · Beta(a, b): a share π₀ of jobs cannot be solved at all,
 the others differ. With B the beta function, after n failures and no success:
@@ -67,7 +67,7 @@ class SuccessModel:
 
 
 ASSUMED = SuccessModel(hopeless=0.2, a=0.3, b=0.7)
-"""What is assumed without records: one job in five is out of reach, and a few easy ones are most of what succeeds."""
+"""Assumption without records: one job in five is out of reach, and a few easy ones are most of what succeeds."""
 
 
 def fitted(records: Iterable[Tries], assumed: SuccessModel = ASSUMED) -> SuccessModel:

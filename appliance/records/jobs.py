@@ -152,7 +152,7 @@ class Job(Record):
     weights: str = ""
     """Digest of the weights that work or worked on the job; empty before the start."""
     steps: tuple[JobStep, ...] = ()
-    """How the policy model's attempts were chosen, oldest first."""
+    """Choices of the policy model's attempts, oldest first."""
     reason: str = ""
     tried: tuple[str, ...] = ()
     """Distinct answers of an unsolved job, and why each failed."""

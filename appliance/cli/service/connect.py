@@ -21,7 +21,7 @@ from runtime.model import FrozenModel
 
 
 class AgentConnection(FrozenModel):
-    """How an agent program is started so that the model in service answers it."""
+    """Start of an agent program that the model in service answers."""
 
     agent: str
     token: str
