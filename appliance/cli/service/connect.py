@@ -42,9 +42,10 @@ def connect(
         bool, typer.Option("--consent", help="Record its sessions; those with a verdict may become tasks.")
     ] = False,
 ) -> Output[AgentConnection]:
-    """Let an agent program use the model in service: make a token, and print its settings or start it.
+    """Let an agent program use the model in service.
 
-    Writes no file: what is printed can be given to a shell. A token of --run is revoked when the program ends.
+    Makes a token, and prints the program's settings or starts it. Writes no file: what is printed can be given to a
+    shell. A token of --run is revoked when the program ends.
 
     Example: assay connect claude --run -- -p "hello"
     """
