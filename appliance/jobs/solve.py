@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,14 +24,15 @@ from appliance.jobs.attestation import write_seal
 from appliance.jobs.bundle import write_bundle
 from appliance.jobs.layout import BundleError
 from appliance.jobs.lifecycle import GAVE_WAY, WAITS, WAITS_FOR_MODEL, JobFiles, already_solved
-from appliance.jobs.solver_round import SolverRound, on_one_line, solvers_for, try_solvers, with_hint
+from appliance.jobs.results import step_result, tally_of, tokens_left, tried
+from appliance.jobs.solver_round import SolverRound, solvers_for, try_solvers, with_hint
 from appliance.jobs.spending import MOST_TESTED, Experience, next_step
 from appliance.jobs.statement import statement
 from appliance.jobs.versions import answered_with
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.promotion.evidence import CHAMPION
 from appliance.records.jobs import Artifact, Job, JobState, JobStep
-from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
+from appliance.records.rollouts import Purpose, Rollout
 from appliance.records.training import Judged, RolloutFilter
 from appliance.rendering.renderer import Renderer
 from policies.envelopes import Signer
@@ -47,8 +47,6 @@ MOST_JOBS = 1_000
 """Maximum number of earlier jobs from which the choice of attempts learns."""
 MOST_MADE = 10_000
 """Maximum number of recorded tries read per job; more than any job has."""
-SHOWN_ATTEMPTS = 12
-"""Maximum number of distinct failures listed for an unsolved job."""
 
 
 def attempts(
@@ -403,67 +401,8 @@ class JobSolver:
         return self.ledger.put_job(_ended(job, state, reason, self.now(), tried=tried, artifact=artifact))
 
 
-def tokens_left(job: Job, judged: Sequence[Judged], spent: int) -> int | None:
-    """Returns the rest of a job's budget in sampled tokens, after those of `judged` and `spent` others; None if it has
-    no such budget."""
-    if job.budget_tokens is None:
-        return None
-    return max(0, job.budget_tokens - spent - sum(one.rollout.sampled_tokens for one in judged))
-
-
-def step_result(step: JobStep, judged: Sequence[Judged], names: Collection[str], *, ended: bool) -> JobStep:
-    """Returns the step with the results of its attempts, which have these ids, and of their branches."""
-    mine = [one for one in judged if {one.rollout.id, one.rollout.branch_of} & set(names)]
-    said = [one for one in mine if one.verdict.outcome is not Outcome.INFRA_ERROR]
-    passed = Counter((one.rollout.branch_of is not None, one.verdict.passed) for one in said)
-    return step.model_copy(
-        update={
-            "passed": passed[False, True],
-            "failed": passed[False, False],
-            "branches_passed": passed[True, True],
-            "branches_failed": passed[True, False],
-            "lost": len(mine) - len(said),
-            "tokens": sum(one.rollout.sampled_tokens for one in said),
-            "branch_tokens": sum(one.rollout.sampled_tokens for one in said if one.rollout.branch_of is not None),
-            "ended": ended,
-        }
-    )
-
-
-@dataclass(frozen=True)
-class Tally:
-    """Number of attempts at a job and of their branches, which are not independent of the attempts they left."""
-
-    attempts: int
-    branches: int
-
-    @property
-    def branches_summary(self) -> str:
-        return f"{self.branches} {'branch' if self.branches == 1 else 'branches'}"
-
-    @property
-    def summary(self) -> str:
-        attempts = f"{self.attempts} {'attempt' if self.attempts == 1 else 'attempts'}"
-        return f"{attempts} and {self.branches_summary}" if self.branches else attempts
-
-
-def tally_of(judged: Sequence[Judged]) -> Tally:
-    branches = sum(one.rollout.branch_of is not None for one in judged)
-    return Tally(len(judged) - branches, branches)
-
-
 def _ended(
     job: Job, state: JobState, reason: str, at: str, *, tried: Sequence[str] = (), artifact: str | None = None
 ) -> Job:
     update = {"state": state, "reason": reason, "tried": tuple(tried), "artifact": artifact, "step": "", "updated": at}
     return job.model_copy(update=update)
-
-
-def tried(judged: Sequence[Judged]) -> list[str]:
-    """Returns the distinct failures of a job's attempts with counts, the most common first. Contains hostile text."""
-    counts: Counter[str] = Counter()
-    for one in judged:
-        answered = one.rollout.ended is RolloutEnd.ANSWERED and one.rollout.answer
-        answer = f"answer {on_one_line(one.rollout.answer or '')}: " if answered else ""
-        counts[f"{answer}{one.verdict.reason}"] += 1
-    return [f"{count} x {line}" for line, count in counts.most_common(SHOWN_ATTEMPTS)]

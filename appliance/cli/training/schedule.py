@@ -51,7 +51,7 @@ def pause(
 
     Example: assay schedule pause --until 3d
     """
-    from appliance.cli.jobs.request import deadline_of
+    from appliance.cli.jobs.limits import deadline_of
     from appliance.client.nights import PauseSchedule
 
     moment = deadline_of(until, datetime.now().astimezone(), "the end of the pause")

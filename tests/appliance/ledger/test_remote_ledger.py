@@ -19,13 +19,16 @@ import ledger_records as made
 import pytest
 
 from appliance.config.configuration import Settings
-from appliance.ledger.grants import Grant, training
+from appliance.ledger.grants import Grant, jobs, training
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.ledger.remote import RemoteLedger, serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import CycleState, Event
+from appliance.records.jobs import Job, JobState, JobStep
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
+from verifiers.answers.spec import AnswerSpec
+from verifiers.exact.spec import ExactSpec
 
 HERE = Path(__file__).parent
 
@@ -105,6 +108,21 @@ def test_an_error_of_the_ledger_arrives_with_its_hint_and_the_line_goes_on(ledge
             remote.set_aliases({"champion": "nothing"}, "wrong", made.AT)
         assert "assay model ls" in caught.value.hint
         assert remote.alias("champion") is None
+
+
+def test_a_worker_on_jobs_reads_how_attempts_at_ended_jobs_were_chosen_and_no_job_beside(ledger: SqliteLedger) -> None:
+    step = JobStep(weights="w", attempts=2, expected=0.5, failed=2, ended=True)
+    for name, changes in {
+        "ended": {}, "open": {"state": JobState.RUNNING}, "again": {"retry_of": "ended"}, "without": {"steps": ()},
+        "other": {"spec": ExactSpec(expected="1")},
+    }.items():  # fmt: skip
+        given = {"state": JobState.UNSOLVED, "steps": (step,), "spec": AnswerSpec(expected="1"), **changes}
+        ledger.put_job(Job(id=name, question="q", created=made.AT, updated=made.AT, **given))
+    with served(ledger, jobs()) as line:
+        remote = RemoteLedger(line)
+        assert remote.job_steps("answer", 10) == [(step,)]
+        with pytest.raises(LedgerError, match="may not call jobs"):
+            remote.jobs()
 
 
 def test_what_json_cannot_hold_is_refused_and_the_line_goes_on(ledger: SqliteLedger) -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
 from tables import table
 
-from appliance.cli.jobs.request import JobRequest, budget_of, deadline_of, read_request
+from appliance.cli.jobs.limits import budget_of, deadline_of
+from appliance.cli.jobs.request import JobRequest, read_request
 from appliance.client import AnswerSpec, ExactSpec, PredicateSpec, SubmitJob, printable
 from appliance.errors import UsageError
 from appliance.records.jobs import Job, JobState
