@@ -157,6 +157,10 @@ def _with_arguments(node: ast.Call, arguments: list[ast.expr]) -> ast.Call:
     return changed
 
 
+def _is_swap(node: ast.Call, other: ast.Call) -> bool:
+    return len(node.args) > 1 and other.args[:2] == [node.args[1], node.args[0]]
+
+
 def _put(data: bytes, starts: Sequence[int], node: ast.AST, other: ast.AST) -> str | None:
     """Returns the source with one node replaced in its place; None if the place cannot be named or does not parse."""
     if isinstance(node, ast.If | ast.While) and isinstance(other, ast.If | ast.While):
@@ -172,7 +176,7 @@ def _put(data: bytes, starts: Sequence[int], node: ast.AST, other: ast.AST) -> s
     try:
         if (token := _token(data, spans, node, other)) is not None:
             first, last, text = token
-        elif isinstance(node, ast.Call) and isinstance(other, ast.Call) and node.args != other.args:
+        elif isinstance(node, ast.Call) and isinstance(other, ast.Call) and _is_swap(node, other):
             (first, middle), (after, last) = spans[id(node.args[0])], spans[id(node.args[1])]
             text = (data[after:last] + data[middle:after] + data[first:middle]).decode()
         elif isinstance(other, ast.Pass):

@@ -13,7 +13,7 @@ from small_repository import CART, FILES, small_repository
 
 from curriculum.contract.errors import CurriculumError
 from curriculum.repositories import reading
-from curriculum.repositories.faults import reverted
+from curriculum.repositories.faults import faults_in, reverted
 from curriculum.repositories.history import changes
 from curriculum.repositories.reading import Repository, read_repository
 
@@ -81,6 +81,13 @@ def test_a_commit_is_reverted_for_each_function_that_still_has_its_text(tmp_path
     [fault] = reverted(path, CART, change.before[path], change.after[path])
     assert (fault.kind, fault.functions[0].name) == ("commit", "tally.cart.Cart.remove")
     assert fault.files[path] == CART.replace("return count\n", "return -count\n")
+
+
+def test_a_call_that_its_argument_replaces_is_no_swap_of_arguments() -> None:
+    source = "def far(a, b):\n    return abs(min(b - a, key=len)) + round(sum(a), 2)\n"
+    texts = {fault.files["far.py"] for fault in faults_in("far.py", source, "1")}
+    assert source.replace("abs(min(b - a, key=len))", "min(b - a, key=len)") in texts
+    assert source.replace("round(sum(a), 2)", "round(2, sum(a))") in texts
 
 
 def test_a_repository_without_tests_is_refused(tmp_path: Path) -> None:

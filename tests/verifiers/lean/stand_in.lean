@@ -43,6 +43,8 @@ theorem congrArg {α : Sort u} {β : Sort v} {a b : α} (f : α → β) (h : Eq 
   Eq.subst (motive := fun c => Eq (f a) (f c)) h rfl
 theorem congrFun {α : Sort u} {β : α → Sort v} {f g : (x : α) → β x} (h : Eq f g) (a : α) : Eq (f a) (g a) :=
   Eq.subst (motive := fun (k : (y : α) → β y) => Eq (f a) (k a)) h (Eq.refl (f a))
+theorem congrFun' {α : Sort u} {β : Sort v} {f g : α → β} (h : Eq f g) (a : α) : Eq (f a) (g a) :=
+  congrFun h a
 theorem congr {α : Sort u} {β : Sort v} {f g : α → β} {a b : α} (h : Eq f g) (k : Eq a b) : Eq (f a) (g b) :=
   Eq.trans (congrFun h a) (congrArg g k)
 

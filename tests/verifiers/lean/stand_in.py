@@ -30,7 +30,7 @@ TACTICS = """intro intros exact apply refine refine' assumption constructor deci
     tacticTrivial tacticExfalso contradiction cases induction left right first skip done tacticSorry paren tacticHave__
     rewriteSeq rwSeq unfold subst revert clear injection simp rename change tacticNext_=>_ tactic_<;>_ case specialize
     generalize focus allGoals anyGoals failIfSuccess applyRfl congr split fail tacticTry_ tacticIterate____
-    withReducible tacticAdmit replace omega""".split()  # noqa: SIM905
+    withReducible tacticAdmit replace omega simpAll""".split()  # noqa: SIM905
 NAMESPACE = "Lean.Parser.Tactic"
 MODULES = ("Notation", "NotationExtra", "Core", "Tactics", "TacticsExtra")
 """Modules of Lean's own library where macros for these are."""
