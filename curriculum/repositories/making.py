@@ -3,8 +3,9 @@
     made = Making(repository, digest, pool, Journal({}), seed="1")
     rows = list(made.rows(most=40))
 
-Invariants: tests and faults run in sandboxes without a network. A test counts if it passes in each of four runs and
-observes the same values; a fault becomes a task if at least two of these fail with it and others do not. Each finished
+Invariants: tests and faults run in sandboxes without a network. A test counts if it passes in each of four runs,
+observes the same values and reads no clock; a fault becomes a task if at least two of these fail with it and others do
+not. Each finished
 run is in the journal, so that an interrupted run is resumed with the same tasks.
 """
 
@@ -33,7 +34,7 @@ from runtime.errors import GuestLostError
 from runtime.sandbox import CallStatus, Priority, Sandbox, SessionPool
 from verifiers.files import suite
 from verifiers.files.spec import MOST_FILES, MOST_TESTS, FilesSpec, PlacedFile, SuiteCondition
-from verifiers.files.suite_guest import used
+from verifiers.files.suite_guest import CLOCK, used
 
 RUN_SECONDS, BATCH_SECONDS, VARIANT_SECONDS = 1_800.0, 7_000.0, 150.0
 """Wall-clock limits of all tests, of a batch of faults and of one: generous, because a busy machine is no fault."""
@@ -42,7 +43,9 @@ TEST_SECONDS, MOST_SUITE = 20.0, 150
 VERDICT_SECONDS = 60.0
 MEMORY_MIB = 1_024
 BATCH = 12
-MOST_SOURCE = 40_000
+SCREEN_SECONDS, SCREEN_TESTS = 0.5, 40
+"""Processor time and number of the tests that a fault is tried on first."""
+MOST_SOURCE = 80_000
 """Characters of a source that may have a fault: its repair has to fit into a submission."""
 LEAST_FAILING, MOST_FAILING = 2, 0.6
 """Tests that fail with a fault: at least two, and at most this share."""
@@ -112,7 +115,7 @@ class Making:
                 self.counts["unstable" if passed else "failing"] += 1
                 if not passed and not self.first_failure:
                     self.first_failure = f"{name}: {' '.join(str(original.get(name, line)[4]).split())[:200]}"
-            elif len({one[name][2] for one in (first, second, blind)}) > 1:
+            elif len({one[name][2] for one in (first, second, blind)}) > 1 or CLOCK in self._calls[name]:
                 self.counts["unstable"] += 1
             elif spent + float(line[6]) > TEST_SECONDS or len(self._stable) >= MOST_TESTS:
                 self.counts["slow"] += 1
@@ -229,7 +232,7 @@ class Making:
             keys = [f"{self._digest} {_key(fault)}" for fault in some]
             left = [at for at, key in enumerate(keys) if self._journal.get(key) is None]
             if left:
-                for at, lines in zip(left, self._batch([some[at] for at in left]), strict=True):
+                for at, lines in zip(left, self._lines([some[at] for at in left]), strict=True):
                     self._journal.add(keys[at], {"lines": lines})
             for fault, key in zip(some, keys, strict=True):
                 self.counts["faults"] += 1
@@ -242,7 +245,31 @@ class Making:
                     self.counts["unseen"] += 1
                 self._progress(f"tried {self.counts['faults']} faults of {self._repository.name}")
 
-    def _batch(self, faults: Sequence[RepositoryFault]) -> list[Any]:
+    def _lines(self, faults: Sequence[RepositoryFault]) -> list[Any]:
+        """Runs the concerned tests on each fault that a few of them show, and returns the lines that differ; None for a
+        fault that crashes or hangs, and nothing for one that those few do not show."""
+        concerned = [self._concerned(fault) for fault in faults]
+        few = [self._few(fault, tests) for fault, tests in zip(faults, concerned, strict=True)]
+        found = self._batch(faults, few)
+        shown = [at for at, lines in enumerate(found) if lines and len(few[at]) < len(concerned[at])]
+        if shown:
+            whole = self._batch([faults[at] for at in shown], [concerned[at] for at in shown])
+            for at, lines in zip(shown, whole, strict=True):
+                found[at] = lines
+        return found
+
+    def _few(self, fault: RepositoryFault, tests: Sequence[str]) -> list[str]:
+        """Returns tests to try a fault on first, drawn by the seed: quick ones, but at least one."""
+        key, spent = _key(fault), 0.0
+        found: list[str] = []
+        for name in sorted(tests, key=lambda name: _digest(self._seed, f"{key} {name}")):
+            spent += float(self._stable[name][6])
+            if found and (spent > SCREEN_SECONDS or len(found) >= SCREEN_TESTS):
+                break
+            found.append(name)
+        return found
+
+    def _batch(self, faults: Sequence[RepositoryFault], tests: Sequence[Sequence[str]]) -> list[Any]:
         stable = self.stable()
         cpu = sum(float(line[6]) for line in stable.values())
         asked = {
@@ -250,7 +277,7 @@ class Making:
             "path": self._repository.path,
             "tells": "values",
             "known": {name: line[1:3] for name, line in stable.items()},
-            "variants": [[dict(fault.files), self._concerned(fault)] for fault in faults],
+            "variants": [[dict(fault.files), list(some)] for fault, some in zip(faults, tests, strict=True)],
             "cpu": int(20 + 10 * cpu),
             "seconds": VARIANT_SECONDS,
             "memory_mib": MEMORY_MIB // 2,

@@ -103,11 +103,21 @@ CALLED: set[str] = set()
 """Functions of the repository that the running test has called: `path module.Class.function`."""
 
 
-def called(frame: Any, event: str, _argument: Any) -> None:
-    """Profiler that notes functions of the repository: those that a fault in them can be seen by."""
+CLOCKS = frozenset({"datetime.now", "datetime.utcnow", "datetime.today", "date.today"})
+CLOCK = "clock"
+
+
+def called(frame: Any, event: str, argument: Any) -> None:
+    """Profiler that notes functions of the repository, those that a fault in them can be seen by, and whether one reads
+    a clock or waits."""
     code = frame.f_code
-    if event == "call" and code.co_filename.startswith(HOME):
+    if not code.co_filename.startswith(HOME):
+        return
+    if event == "call":
         CALLED.add(f"{code.co_filename[len(HOME) :]} {code.co_qualname.partition('.<locals>')[0]}")
+    where, name = getattr(argument, "__module__", ""), getattr(argument, "__qualname__", "")
+    if event == "c_call" and (where == "time" or name in CLOCKS):
+        CALLED.add(CLOCK)
 
 
 HOME = ""

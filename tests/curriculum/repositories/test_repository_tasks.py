@@ -189,14 +189,17 @@ def test_undeclared_files_are_not_accepted(pool: SessionPool, row: OwnRow) -> No
 def test_failing_and_flaky_tests_do_not_count(pool: SessionPool, tmp_path: Path) -> None:
     place = small_repository(tmp_path / "tally")
     (place / "tests" / "test_more.py").write_text(
-        "import random\nimport urllib.request\n\n\ndef test_fails():\n    assert 1 == 2\n\n\n"
+        "import datetime\nimport random\nimport time\nimport urllib.request\n\n\n"
+        "def test_fails():\n    assert 1 == 2\n\n\n"
         "def test_flaky():\n    assert random.random() == random.random() or True\n    assert random.random() < 2\n\n\n"
         "def test_drawn():\n    drawn = random.random()\n    assert drawn == float(drawn)\n\n\n"
+        "def test_slow():\n    time.sleep(0.001)\n    assert 1 == 1\n\n\n"
+        "def test_today():\n    assert datetime.date.today().year > 2000\n\n\n"
         "def test_network():\n    urllib.request.urlopen('http://example.org', timeout=3)\n"
     )
     making = Making(read_repository(place), pytest_set(), pool, Journal({}), seed="1")
     assert not any(name.startswith("tests/test_more.py::test_") for name in making.stable() if "flaky" not in name)
-    assert (making.counts["failing"], making.counts["unstable"]) == (2, 1)
+    assert (making.counts["failing"], making.counts["unstable"]) == (2, 3)
     assert "test_fails" in making.first_failure or "test_network" in making.first_failure
 
 
