@@ -57,8 +57,8 @@ class _MessagesReading:
     def chat(self, given: dict[str, Any]) -> dict[str, Any]:
         self.told |= given.keys() & _UNUSED
         self.refused += [name for name in given if name not in _SAME | _READ | _UNUSED | {"output_config"}]
-        self._output(given.get("output_config"))
         chat = {name: given[name] for name in _SAME if name in given}
+        chat |= self._output(given.get("output_config"))
         if isinstance(model := given.get("model"), str) and model.startswith(CLAUDE):
             chat["model"] = NAME
         messages = given.get("messages")
@@ -75,11 +75,18 @@ class _MessagesReading:
             chat["stop"] = given["stop_sequences"]
         return chat
 
-    def _output(self, config: Any) -> None:
+    def _output(self, config: Any) -> dict[str, Any]:
+        """Returns the form of the answer as a chat request has it."""
         if config is not None and not isinstance(config, dict):
             self.refused.append("output_config")
-        for name in [name for name, one in config.items() if one is not None] if isinstance(config, dict) else ():
+        given = {name: one for name, one in config.items() if one is not None} if isinstance(config, dict) else {}
+        form = given.pop("format", None)
+        for name in given:
             (self.told.add if name == "effort" else self.refused.append)(f"output_config.{name}")
+        if isinstance(form, dict) and form.keys() == {"type", "schema"} and kind_of(form) == "json_schema":
+            return {"response_format": {"type": "json_schema", "json_schema": {"schema": form["schema"]}}}
+        self.refused += [] if form is None else ["output_config.format"]
+        return {}
 
     def _message(self, message: Any) -> list[Any]:
         """Returns the chat messages of one message: results of calls come before the text beside them."""

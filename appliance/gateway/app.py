@@ -13,9 +13,9 @@ import secrets
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -42,6 +42,7 @@ from appliance.gateway.conversation import (
     require_tools,
     write,
 )
+from appliance.gateway.draw_rules import CHANGED, changes, logprobs_of, require_form, rule_of
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
 from appliance.gateway.message_tree import Continuation, OpenSessions
 from appliance.gateway.openai_responses import RESPONSES_FORMAT
@@ -199,10 +200,23 @@ class GatewayApi:
         prepared = await run_in_threadpool(self._prepared, form, asked, token, attempt)
         if asked.stream:
             return _streamed(self._stream(prepared))
-        number, future = self._loop.generate(prepared.generation)
-        waiting = asyncio.wrap_future(future)
-        reply = await self._reply(prepared, turn_or_abort(request, self._loop, number, waiting))
+        numbers, (first, *others) = self._begun(prepared)
+        try:
+            watched = turn_or_abort(request, self._loop, numbers[0], first)
+            reply = await self._reply(prepared, [watched, *others])
+        finally:
+            self._abort(numbers)
         return JSONResponse(form.whole(reply, asked))
+
+    def _begun(self, asked: PreparedChat) -> tuple[list[int], list[asyncio.Future[Turn]]]:
+        """Asks the engine for the answers to a request, each with its own seed; returns their numbers there."""
+        seeds = range(asked.generation.seed, asked.generation.seed + asked.request.n)
+        begun = [self._loop.generate(replace(asked.generation, seed=seed)) for seed in seeds]
+        return [number for number, _ in begun], [asyncio.wrap_future(future) for _, future in begun]
+
+    def _abort(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self._loop.abort(number)  # no-op once it has ended
 
     async def _earlier(self, attempt: str) -> ChatReply | None:
         """Returns the answer to the same request sent before, once it has one; None if it never gets one."""
@@ -224,7 +238,7 @@ class GatewayApi:
             raise GatewayError(400, said, code=TOO_LONG, param="messages", tokens=tokens)
         history = history_of(token.sha256, request.messages)
         try:
-            require_tools(request.offered, served.renderer, served.marks)
+            require_tools(request.offered, served.renderer, tuple(served.marks.values()))
             if match is None:
                 match = Continuation()
                 if token.consent:
@@ -246,6 +260,9 @@ class GatewayApi:
             said = f"this conversation has {len(prompt.ids)} tokens, and the model's context is {self._most}"
             tokens = (len(prompt.ids), self._most)
             raise GatewayError(400, said, code=TOO_LONG, param="messages", tokens=tokens)
+        rule = rule_of(request, served, prompt.ids, restricts=self._loop.restricts)
+        if changes(rule):
+            prompt = replace(prompt, why=prompt.why or CHANGED)
         generation = GenerationRequest(
             id=0,
             prompt=prompt.ids,
@@ -254,6 +271,7 @@ class GatewayApi:
             max_tokens=len(prompt.ids) + min(wanted or room, room),
             temperature=1.0 if request.temperature is None else request.temperature,
             seed=secrets.randbits(62) if request.seed is None else request.seed,
+            rule=rule,
         )
         name = f"{form.id}{secrets.token_hex(12)}"
         return PreparedChat(form, request, token, served, prompt, generation, name, int(time.time()), attempt)
@@ -263,8 +281,8 @@ class GatewayApi:
         has only comments. The engine gets the request when somebody begins to read."""
         form = asked.format
         head = StreamHead(asked.name, asked.created, asked.request.model, len(asked.prompt.ids))
-        number, future = self._loop.generate(asked.generation)
-        reply = asyncio.ensure_future(self._reply(asked, asyncio.wrap_future(future)))
+        numbers, waiting = self._begun(asked)
+        reply = asyncio.ensure_future(self._reply(asked, waiting))
         try:
             yield form.begin(head)
             while not (await asyncio.wait((reply,), timeout=BEAT_SECONDS))[0]:
@@ -277,19 +295,20 @@ class GatewayApi:
             yield form.failed(_nobody_foresaw(error), head)
             raise
         finally:
-            self._loop.abort(number)  # no-op once it has ended
+            self._abort(numbers)
             reply.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await reply
 
-    async def _reply(self, asked: PreparedChat, waiting: Awaitable[Turn]) -> ChatReply:
+    async def _reply(self, asked: PreparedChat, waiting: Sequence[Awaitable[Turn]]) -> ChatReply:
         attempt = asyncio.get_running_loop().create_future()
         if asked.attempt:
             self._attempts[asked.attempt] = attempt
             while len(self._attempts) > MOST_ATTEMPTS:
                 self._attempts.popitem(last=False)
         try:
-            reply = await self._answered(asked, waiting)
+            first, *others = await asyncio.gather(*(self._answered(asked, one) for one in waiting))
+            reply = replace(first, others=tuple(others))
             attempt.set_result(reply)
         finally:
             attempt.cancel()  # no-op once it has a result
@@ -309,6 +328,9 @@ class GatewayApi:
         complete = turn.ended == "stop"
         cuts = [(at, stop) for stop in request.stop if call is None and (at := text.find(stop)) >= 0]
         text, complete = (text[: min(cuts)[0]], True) if cuts else (text, complete)
+        if call is None and complete and not cuts:
+            require_form(request, text)
+        free = request.demands_call and not (asked.generation.rule and asked.generation.rule.grammar)
         checked = None
         if request.assay.check is not None and call is None:
             checked = await self._checks.check(request.assay.check, text, complete=complete)
@@ -325,7 +347,8 @@ class GatewayApi:
             prompt_tokens=len(asked.prompt.ids),
             tokens=len(turn.ids),
             session=await self._kept(asked, turn, message, checked, cut=bool(cuts)) if asked.token.consent else None,
-            unused=request.unused,
+            unused=(*request.unused, *["tool_choice"] * free),
+            logprobs=tuple(logprobs_of(turn, served.renderer)) if request.logprobs else None,
             cut=min(cuts)[1] if cuts else None,
             verdict=None if checked is None else checked.verdict,
         )

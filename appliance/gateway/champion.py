@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,8 +39,8 @@ class ServedModel:
     version: str
     """Digest of the model."""
     renderer: Renderer
-    marks: tuple[str, ...]
-    """Special tokens of its format, as text."""
+    marks: Mapping[int, str]
+    """Special tokens of its format, as text, by id."""
 
 
 class ServedChampion:
@@ -123,7 +123,7 @@ class ServedChampion:
         if ADAPTER in files:
             raise ValueError("it is an adapter without its base")
         renderer = load_renderer(files)
-        marks = tuple(GuardedTokenizer(files).marks.values())
+        marks = GuardedTokenizer(files).marks
         self._loop.push(files, digest)
         return ServedModel(digest, renderer, marks)
 

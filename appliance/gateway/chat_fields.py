@@ -13,14 +13,9 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 NEUTRAL: dict[str, tuple[Any, ...]] = {
-    "n": (1,),
-    "top_p": (1,),
     "presence_penalty": (0,),
     "frequency_penalty": (0,),
-    "logprobs": (False,),
-    "top_logprobs": (0,),
     "logit_bias": ({},),
-    "response_format": ({"type": "text"},),
     "modalities": (["text"],),
 }
 """Values of unsupported fields that change nothing."""
@@ -57,9 +52,8 @@ def supported(value: Any, known: Set[str], told: Iterable[str] = (), refused: It
     is_read = isinstance(messages, list) and len(messages) <= MOST_MESSAGES
     spoken = [_message(one, unused) for one in messages or ()] if is_read else []
     choice = given.get("tool_choice", "auto")
-    if choice == "required" or isinstance(choice, dict):  # no draw is constrained, so the model stays free
-        unused.add("tool_choice")
-        given["tool_choice"] = "auto" if choice == "required" else _chosen(choice)
+    if isinstance(choice, dict):
+        given["tool_choice"] = _chosen(choice)
     refused = [*refused]
     refused += [name for name, one in given.items() if name not in known | UNUSED and not _changes_nothing(name, one)]
     refused += [name for one in spoken for name in one.get("refused", ())]

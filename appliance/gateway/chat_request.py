@@ -24,6 +24,8 @@ from verifiers.registry.spec import Spec
 MOST_CHARS = 2_000_000
 """Maximum characters of one message."""
 MOST_TOOLS = 128
+MOST_CHOICES = 8
+"""Maximum answers to one request."""
 MOST_CALLS = 32
 """Maximum calls in one message that a client sends."""
 ARGUMENTS = Bounds(4 * MOST_CHARS)
@@ -163,12 +165,46 @@ class StreamOptions(_Sent):
     include_obfuscation: bool | None = None
 
 
+class SentSchema(_Sent):
+    name: str | None = Field(None, max_length=128)
+    description: str | None = Field(None, max_length=DESCRIPTION_CHARS)
+    strict: bool | None = None
+    of: dict[str, Any] = Field(alias="schema")
+
+    @field_validator("of")
+    @classmethod
+    def _a_schema(cls, schema: dict[str, Any]) -> dict[str, Any]:
+        if fault := schema_fault(schema):
+            raise ValueError(f"the contents of schema {fault}")
+        return schema
+
+
+class SentForm(_Sent):
+    """Form of the answer, the field `response_format`."""
+
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    json_schema: SentSchema | None = None
+
+    @model_validator(mode="after")
+    def _has_its_schema(self) -> SentForm:
+        if (self.type == "json_schema") != (self.json_schema is not None):
+            raise ValueError("a json_schema is needed for the type json_schema, and only there")
+        return self
+
+    @property
+    def schema_(self) -> dict[str, Any] | None:
+        """Schema that the answer fits; None for any text."""
+        if self.json_schema is not None:
+            return self.json_schema.of
+        return {"type": "object"} if self.type == "json_object" else None
+
+
 class ChatRequest(_Sent):
     model: str = Field(min_length=1, max_length=256)
     messages: list[SentMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
     tools: list[SentTool] = Field([], max_length=MOST_TOOLS)
     tool_choice: str = Field("auto", max_length=128)
-    """`auto`, `none`, or the name of the one tool that is offered."""
+    """`auto`, `none`, `required`, or the name of the one tool that is offered and demanded."""
     parallel_tool_calls: bool = True
     """Accepted: this model calls one tool at a time."""
     stream: bool = False
@@ -176,6 +212,11 @@ class ChatRequest(_Sent):
     max_tokens: int | None = Field(None, ge=1, le=1 << 20)
     max_completion_tokens: int | None = Field(None, ge=1, le=1 << 20)
     temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
+    top_p: float = Field(1.0, gt=0, le=1)
+    n: int = Field(1, ge=1, le=MOST_CHOICES)
+    logprobs: bool = False
+    top_logprobs: int = Field(0, ge=0, le=20)
+    response_format: SentForm = SentForm()
     seed: int | None = Field(None, ge=-(1 << 63), lt=1 << 63)
     stop: list[Annotated[str, Field(min_length=1, max_length=256)]] = Field([], max_length=16)
     """Texts before which the answer is cut."""
@@ -194,7 +235,12 @@ class ChatRequest(_Sent):
         if self.tool_choice == "none":
             return ()
         chosen = tuple(one.function for one in self.tools)
-        return chosen if self.tool_choice == "auto" else tuple(one for one in chosen if one.name == self.tool_choice)
+        free = self.tool_choice in ("auto", "required")
+        return chosen if free else tuple(one for one in chosen if one.name == self.tool_choice)
+
+    @property
+    def demands_call(self) -> bool:
+        return self.tool_choice not in ("auto", "none")
 
     @property
     def chars(self) -> int:
@@ -212,7 +258,7 @@ class ChatRequest(_Sent):
             raise ValueError("two tools have the same name")
         if reserved := set(names) & set(CHOICES):
             raise ValueError(f"a tool must not be called {min(reserved)}")
-        if self.tool_choice not in ("auto", "none", *names):
+        if self.tool_choice not in ("auto", "none", *names) and not (self.tool_choice == "required" and names):
             raise ValueError("tool_choice names a tool that is not among the tools")
         return self
 

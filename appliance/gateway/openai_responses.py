@@ -30,6 +30,7 @@ _UNUSED = frozenset(
 )
 _NOTHING = {"store": False, "background": False}
 """Fields that are refused unless they ask for nothing."""
+_LOGPROBS = "message.output_text.logprobs"
 _TEXTS = ("input_text", "output_text", "text")
 _INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 _OF_A_TOOL = frozenset({"type", "name", "description", "parameters", "strict"})
@@ -70,8 +71,10 @@ class _ResponsesReading:
         self.told |= given.keys() & _UNUSED
         self.refused += [name for name in given if name not in _SAME | _READ | _UNUSED | _NOTHING.keys()]
         self.refused += [name for name, nothing in _NOTHING.items() if given.get(name, nothing) is not nothing]
-        self._text(given.get("text"))
         chat = {name: given[name] for name in _SAME if name in given}
+        chat |= self._text(given.get("text"))
+        if isinstance(given.get("include"), list) and _LOGPROBS in given["include"]:
+            chat["logprobs"] = True
         if "max_output_tokens" in given:
             chat["max_completion_tokens"] = given["max_output_tokens"]
         if "tools" in given:
@@ -82,14 +85,18 @@ class _ResponsesReading:
         chat["messages"] = self._messages(given)
         return chat
 
-    def _text(self, text: Any) -> None:
+    def _text(self, text: Any) -> dict[str, Any]:
+        """Returns the form of the answer as a chat request has it."""
         if text is not None and not isinstance(text, dict):
             self.refused.append("text")
-        for name, one in text.items() if isinstance(text, dict) else ():
-            if name == "format" and one not in (None, {"type": "text"}):
-                self.refused.append("text.format")
-            elif name != "format":
-                self.told.add(f"text.{name}"[:NAME_CHARS])
+        given = dict(text) if isinstance(text, dict) else {}
+        form = given.pop("format", None)
+        self.told |= {f"text.{name}"[:NAME_CHARS] for name in given}
+        if not isinstance(form, dict):
+            self.refused += [] if form is None else ["text.format"]
+            return {}
+        rest = {name: one for name, one in form.items() if name != "type"}
+        return {"response_format": {"type": form.get("type"), **({"json_schema": rest} if rest else {})}}
 
     def _messages(self, given: dict[str, Any]) -> Any:
         items = given.get("input")
@@ -200,7 +207,7 @@ def _items(reply: ChatReply, request: ChatRequest) -> list[dict[str, Any]]:
     done = "incomplete" if reply.ended == "length" else "completed"
     made: list[dict[str, Any]] = []
     if reply.text or reply.call is None:
-        text = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
+        text = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": list(reply.logprobs or ())}
         head: dict[str, Any] = {"type": "message", "id": f"msg_{reply.id}", "status": done, "role": "assistant"}
         made.append({**head, "content": [text]})
     if reply.call is not None:

@@ -105,6 +105,10 @@ class ChatReply:
     """Fields of the request that had no effect."""
     cut: str | None = None
     """Text of `stop` before which the answer was cut."""
+    logprobs: tuple[dict[str, Any], ...] | None = None
+    """Log-probabilities of its tokens in OpenAI's shape, if asked for."""
+    others: tuple[ChatReply, ...] = ()
+    """Further answers to the same request."""
 
     @property
     def assay(self) -> dict[str, Any]:
@@ -114,8 +118,9 @@ class ChatReply:
 
     @property
     def usage(self) -> dict[str, int]:
-        total = self.prompt_tokens + self.tokens
-        return {"prompt_tokens": self.prompt_tokens, "completion_tokens": self.tokens, "total_tokens": total}
+        tokens = self.tokens + sum(one.tokens for one in self.others)
+        total = self.prompt_tokens + tokens
+        return {"prompt_tokens": self.prompt_tokens, "completion_tokens": tokens, "total_tokens": total}
 
 
 @dataclass(frozen=True)
@@ -149,12 +154,19 @@ class WireFormat:
 
 
 def completion(reply: ChatReply, _request: ChatRequest) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": None}
-    if reply.call is not None:
-        message |= {"content": None, "tool_calls": [reply.call.model_dump()]}
-    choice = {"index": 0, "message": message, "finish_reason": reply.ended, "logprobs": None}
+    choices = []
+    for index, one in enumerate((reply, *reply.others)):
+        message: dict[str, Any] = {"role": "assistant", "content": one.text, "refusal": None}
+        if one.call is not None:
+            message |= {"content": None, "tool_calls": [one.call.model_dump()]}
+        choice = {"index": index, "message": message, "finish_reason": one.ended, "logprobs": _logprobs(one)}
+        choices.append(choice if one is reply else {**choice, "assay": one.assay})
     head = {"id": reply.id, "object": "chat.completion", "created": reply.created, "model": reply.model}
-    return {**head, "choices": [choice], "usage": reply.usage, "assay": reply.assay}
+    return {**head, "choices": choices, "usage": reply.usage, "assay": reply.assay}
+
+
+def _logprobs(reply: ChatReply) -> dict[str, Any] | None:
+    return None if reply.logprobs is None else {"content": list(reply.logprobs), "refusal": None}
 
 
 def _first_chunk(head: StreamHead) -> bytes:
@@ -163,11 +175,14 @@ def _first_chunk(head: StreamHead) -> bytes:
 
 def _chunks(reply: ChatReply, request: ChatRequest) -> Iterator[bytes]:
     head = (reply.id, reply.created, reply.model)
-    for piece in pieces(reply.text):
-        yield framed(_chunk(*head, {"content": piece}))
-    if reply.call is not None:
-        yield framed(_chunk(*head, {"tool_calls": [{"index": 0, **reply.call.model_dump()}]}))
-    yield framed({**_chunk(*head, {}, reply.ended), "assay": reply.assay})
+    for index, one in enumerate((reply, *reply.others)):
+        for piece in pieces(one.text):
+            yield framed(_chunk(*head, {"content": piece}, index=index))
+        if one.call is not None:
+            yield framed(_chunk(*head, {"tool_calls": [{"index": 0, **one.call.model_dump()}]}, index=index))
+        if one.logprobs is not None:
+            yield framed(_chunk(*head, {}, index=index, logprobs=_logprobs(one)))
+        yield framed({**_chunk(*head, {}, one.ended, index), "assay": one.assay})
     if request.stream_options.include_usage:
         yield framed({**_chunk(*head, {}), "choices": [], "usage": reply.usage})
     yield DONE
@@ -178,8 +193,16 @@ def pieces(text: str) -> Iterator[str]:
     yield from (text[start : start + PIECE] for start in range(0, len(text), PIECE))
 
 
-def _chunk(name: str, created: int, model: str, delta: dict[str, Any], ended: str | None = None) -> dict[str, Any]:
-    choice = {"index": 0, "delta": delta, "finish_reason": ended, "logprobs": None}
+def _chunk(
+    name: str,
+    created: int,
+    model: str,
+    delta: dict[str, Any],
+    ended: str | None = None,
+    index: int = 0,
+    logprobs: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    choice = {"index": index, "delta": delta, "finish_reason": ended, "logprobs": logprobs}
     return {"id": name, "object": "chat.completion.chunk", "created": created, "model": model, "choices": [choice]}
 
 

@@ -50,6 +50,20 @@ class OutOfMemoryError(InfrastructureError):
 
 
 @dataclass(frozen=True)
+class DrawRule:
+    """Restriction of a turn's draws. The log-probabilities are then those of the restricted distribution."""
+
+    grammar: str = ""
+    """Grammar of llguidance, as its Lark text, of the turn before its stop token; empty for any text."""
+    top_p: float = 1.0
+    """Draws come from the most probable tokens, the fewest whose probabilities sum to so much."""
+    top: int = 0
+    """Number of the most probable tokens whose log-probabilities are returned with each draw."""
+    drawn: int = 0
+    """Number of the prompt's last tokens that the turn begins with: it began on another engine."""
+
+
+@dataclass(frozen=True)
 class GenerationRequest:
     id: int
     """Unique among the engine's unfinished requests."""
@@ -67,6 +81,8 @@ class GenerationRequest:
     """More tokens that end a turn, as `stop`; chat models have several."""
     group: str = ""
     """Requests of one group share their first tokens: with several engines, they go to the same one."""
+    rule: DrawRule | None = None
+    """Restriction of the first turn; None for draws from the whole distribution."""
 
     @property
     def stops(self) -> tuple[int, ...]:
@@ -82,6 +98,8 @@ class GenerationRequest:
             )
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise ValueError(f"the temperature must be 0 or more, not {self.temperature}")
+        if self.rule is not None and not 0 < self.rule.top_p <= 1:
+            raise ValueError(f"top_p must be above 0 and at most 1, not {self.rule.top_p}")
 
 
 @dataclass(frozen=True)
@@ -101,6 +119,8 @@ class Turn:
     one byte, or two (little-endian) where a layer has over 256 experts."""
     read: bytes = b""
     """The same for tokens before: at least those given since the last turn, without a conversation's first."""
+    top: tuple[tuple[tuple[int, float], ...], ...] = ()
+    """The most probable tokens and their log-probabilities at each of `ids`, if the rule asks for them."""
 
     def routes_after(self, part: Turn) -> tuple[bytes, bytes]:
         """Returns `routes` and `read` of the turn that begins with `part` and continues with this one; empty unless

@@ -57,6 +57,11 @@ class EngineLoop:
         """Version of the engine's weights after the last push; empty if the push left it without any."""
         return self._version
 
+    @property
+    def restricts(self) -> bool:
+        """True if the engine can restrict its draws (`DrawRule`); one that does not say so cannot."""
+        return bool(getattr(self._engine, "restricts", False))
+
     def generate(self, request: GenerationRequest) -> tuple[int, Future[Turn]]:
         """Requests one sampled turn; returns the number for `abort`, and a future of the turn. The request's own id is
         ignored. The future raises ValueError for an unservable request."""
@@ -98,6 +103,8 @@ class EngineLoop:
     def _start(self, request: GenerationRequest, turn: Future[Turn]) -> None:
         if self.failure is not None:
             turn.set_exception(self.failure)
+        elif request.rule is not None and not self.restricts:
+            turn.set_exception(ValueError("this engine draws from the whole distribution alone"))
         elif self._pushes:
             self._held.append((request, turn))
         else:

@@ -74,8 +74,12 @@ class _PooledRow:
 
     def asked(self) -> GenerationRequest:
         """Returns the generation request to submit to an engine now, which continues from the tokens so far."""
-        gained = len(self.known) > len(self.request.prompt)
-        return replace(self.request, prompt=tuple(self.known)) if gained else self.request
+        gained = len(self.known) - len(self.request.prompt)
+        if not gained:
+            return self.request
+        rule = self.request.rule if self.part is not None and len(self.part.ids) == gained else None  # of one turn
+        rule = rule and replace(rule, drawn=gained)
+        return replace(self.request, prompt=tuple(self.known), rule=rule)
 
 
 class EnginePool:
@@ -112,6 +116,11 @@ class EnginePool:
         self._preempted: dict[str, int] = {}
         """Last preemption count by engine."""
         self._counts = dict.fromkeys(("set_back", "set_back_tokens", "engines_lost", "pushes_in_flight"), 0)
+
+    @property
+    def restricts(self) -> bool:
+        """True if all engines can restrict their draws."""
+        return all(getattr(one, "restricts", False) for one in self._engines.values())
 
     @property
     def version(self) -> str:

@@ -17,4 +17,4 @@ def joined(part: Turn | None, turn: Turn) -> Turn:
             start = spans.pop().start
         spans.append(WeightSpan(version=span.version, start=start, end=end))
     ids, logprobs = part.ids + turn.ids, part.logprobs + turn.logprobs
-    return Turn(turn.request, ids, logprobs, turn.ended, tuple(spans), *turn.routes_after(part))
+    return Turn(turn.request, ids, logprobs, turn.ended, tuple(spans), *turn.routes_after(part), part.top + turn.top)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -41,6 +42,7 @@ from appliance.inference.torch.blocks import Paging
 from appliance.inference.torch.decoder import Decoder, Prefilled, padded
 from appliance.inference.torch.long_reads import LongReads
 from appliance.inference.torch.rows import RowTable
+from appliance.inference.torch.rules import DrawRules
 from appliance.inference.torch.slots import SlotCache
 
 SHRINK_BELOW = 0.75
@@ -52,6 +54,8 @@ READ_AHEAD = 32
 
 class TorchEngine:
     """`Engine` in torch that decodes `rows` conversations concurrently, each of at most `slots` tokens."""
+
+    restricts = True
 
     def __init__(
         self,
@@ -81,6 +85,7 @@ class TorchEngine:
         self._cache.pool.allow(self._room)
         self._table = RowTable(rows, slots)
         self._long = None if self._paging is None else LongReads(self._cache, self._table, self._paging, self._room)
+        self._rules = DrawRules()
         self._at: dict[int, int] = {}
         self._queue: OrderedDict[int, GenerationRequest] = OrderedDict()
         self._prompts: OrderedDict[tuple[int, ...], Prefilled] = OrderedDict()
@@ -148,6 +153,7 @@ class TorchEngine:
                 room = self._affordable(token_bytes(model.config, self._placement.dtype))
             proof = proof_of(model, version)
         self._decoder, self._version = decoder, version
+        self._rules.load(weights)
         if self._long is not None and room is not None:
             self._long.room = room
             self._cache.pool.allow(room)
@@ -242,6 +248,7 @@ class TorchEngine:
             raise ValueError(f"request {request.id} is unfinished already")
         request.require_fit(self._slots)
         self._check(request.prompt)
+        self._rules.add(request, self._decoder.vocabulary)
         self._queue[request.id] = request
 
     def resume(self, request: int, forced: Sequence[int]) -> None:
@@ -259,14 +266,17 @@ class TorchEngine:
 
     def finish(self, request: int) -> None:
         """Ends a request and frees its row, also if it is running or queued; ignores an unknown one."""
-        if self._queue.pop(request, None) is None and request in self._at:
+        if self._queue.pop(request, None) is not None:
+            self._rules.end(request)
+        elif request in self._at:
             self._free(self._at[request])
 
     def withdraw(self, request: int) -> Turn:
         if self._queue.pop(request, None) is not None:
+            self._rules.end(request)
             return Turn(request, (), (), "withdrawn")
         row = self._at[request]
-        turn = self._table.cut_turn(row, self._version)
+        turn = replace(self._table.cut_turn(row, self._version), top=self._rules.end(request))
         self._free(row)
         return turn
 
@@ -339,8 +349,13 @@ class TorchEngine:
     def _sample(self, logits: Tensor, sampling: Tensor) -> list[Turn]:
         """Draws and appends a token for each row in `sampling` [B]; returns the turns that ended."""
         table = self._table
-        device = logits.device
-        found = draw(logits, table.uniform().to(device), table.temperature[: len(table)].to(device))
+        device, temperature = logits.device, table.temperature[: len(table)]
+        ruled = {}
+        if self._rules:
+            rows = sampling.nonzero().flatten().tolist()
+            ruled = {row: one for row in rows if (one := table.requests[row]) is not None and one.rule is not None}
+            self._rules.restrict(ruled, logits, temperature)
+        found = draw(logits, table.uniform().to(device), temperature.to(device))
         drawn, logprobs = (one.cpu() for one in found)
         if not logprobs[sampling].isfinite().all():
             raise NoProbabilitiesError(
@@ -348,9 +363,13 @@ class TorchEngine:
                 hint="training diverged or the file is damaged: return to an earlier checkpoint",
             )
         self._sampled += int(sampling.sum())
+        for row, request in ruled.items():
+            self._rules.drawn(request, int(drawn[row]))
         turns = []
         for row in table.append(drawn, logprobs, sampling).tolist():
             turn = table.take_turn(row, self._version)
+            if row in ruled:
+                turn = replace(turn, top=self._rules.end(turn.request))
             turns.append(turn)
             if turn.ended == "length":
                 self._free(row)
@@ -408,6 +427,7 @@ class TorchEngine:
         request = self._table.requests[row]
         assert request is not None
         del self._at[request.id]
+        self._rules.end(request.id)
         self._table.vacate(row)
         self._cache.vacate(row)
 
@@ -423,6 +443,7 @@ class TorchEngine:
     def _drop_everything(self) -> None:
         """Drops all rows and prompts, so that no state of old weights reaches new ones."""
         self._table.clear()
+        self._rules.clear()
         self._at = {}
         self._queue.clear()
         self._prompts.clear()

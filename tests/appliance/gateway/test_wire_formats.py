@@ -172,8 +172,7 @@ def test_a_refusal_has_the_shape_of_its_format_and_a_long_prompt_says_what_clien
     ("fields", "named"),
     [
         ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools.web_search_20250305"),
-        ({"output_config": {"format": {"type": "json_schema", "schema": {}}}}, "output_config.format"),
-        ({"extra_body": {"top_p": 0.5}}, "top_p"),
+        ({"output_config": {"format": {"type": "xml"}}}, "output_config.format"),
         ({"extra_body": {"top_k": 5}}, "top_k"),
         ({"extra_body": {"mcp_servers": [{"type": "url", "url": "http://x", "name": "x"}]}}, "mcp_servers"),
         ({"extra_body": {"n": 1}}, "n"),
@@ -190,10 +189,9 @@ def test_what_messages_cannot_have_here_is_refused_by_name(gateway: Any, fields:
         ({"store": True}, "store"),
         ({"background": True}, "background"),
         ({"conversation": "conv_1"}, "conversation"),
-        ({"text": {"format": {"type": "json_object"}}}, "text.format"),
+        ({"text": {"format": "json"}}, "text.format"),
         ({"given": [{"type": "item_reference", "id": "msg_1"}]}, "input.item_reference"),
         ({"given": [{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}]}, "input_image"),
-        ({"top_p": 0.5}, "top_p"),
     ],
 )
 def test_what_responses_cannot_have_here_is_refused_by_name(gateway: Any, fields: dict[str, Any], named: str) -> None:
