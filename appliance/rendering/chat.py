@@ -25,6 +25,8 @@ from appliance.rendering.renderer import (
     OwnTurn,
     RenderingError,
     ToolRequest,
+    TurnParts,
+    single_part,
 )
 from appliance.rendering.tools import arguments_of, declared, map_texts, read_call
 from curriculum.contract.environment import ToolSchema
@@ -106,6 +108,9 @@ class ChatRenderer:
         self._calls_first = not self._writes(
             [*asked, {"role": "assistant", "content": "2"}, self._result("x", _NO_CALL)]
         )
+        two = [{"type": "function", "id": _call_id(place), "function": _ONE_CALL} for place in range(2)]
+        results = [self._result("1", two, place) for place in range(2)]
+        self._several = self._writes([*asked, {"role": "assistant", "content": "2", "tool_calls": two}, *results])
         self._prove_guard()
 
     def refuses(self, tools: Sequence[ToolSchema]) -> str:
@@ -114,11 +119,7 @@ class ChatRenderer:
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
         if not messages or messages[-1].role not in ("user", "tool"):
             raise RenderingError("a conversation for the model must end with a user or tool message")
-        written: list[dict[str, Any]] = []
-        calls: Sequence[Mapping[str, Any]] = ()
-        for one in messages:
-            written.append(self._message(one, tools, calls))
-            calls = written[-1].get("tool_calls", ()) if one.role == "assistant" else calls
+        written = self._messages(messages, tools, ())
         if tools and not self._tells:
             written = _told(written, declared(tools))
         return self._render(written, tools, open_turn=True)
@@ -130,7 +131,7 @@ class ChatRenderer:
         self, before: Ids, turn: Ids, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS
     ) -> Ids | None:
         calls = self._calls(turn, before, tools)
-        new = [self._message(one, tools, calls) for one in messages]
+        new = self._messages(messages, tools, calls)
         told = declared(tools) or None
         try:
             made = self._family.bridge_to_next_turn(list(before), list(turn), new, tools=told)
@@ -162,19 +163,28 @@ class ChatRenderer:
         return self._tokenizer.decode(ids)
 
     def read(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> ToolRequest | Malformed | str:
+        return self._read(self._parse(turn, before, tools), turn, tools)
+
+    def parts(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> TurnParts:
         parsed = self._parse(turn, before, tools)
+        text, thoughts = (
+            without_marks(self._tokenizer, turn, getattr(parsed, name, None) or "").strip()
+            for name in ("content", "reasoning_content")
+        )
+        found = [_request(one, tools) for one in parsed.tool_calls] if parsed is not None else []
+        calls = tuple(one for one in found if isinstance(one, ToolRequest))
+        if calls and len(calls) == len(found) and (len(calls) == 1 or self._several):
+            return TurnParts(text, calls, thoughts)
+        return single_part(self._read(parsed, turn, tools), thoughts)
+
+    def _read(self, parsed: Any, turn: Ids, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed | str:
         if parsed is None:
             return Malformed(self._tokenizer.decode(turn), "the turn cannot be read")
         if not parsed.tool_calls:
             return without_marks(self._tokenizer, turn, parsed.content)
-        first = parsed.tool_calls[0]
         if len(parsed.tool_calls) > 1:
             return Malformed(self._tokenizer.decode(turn), "one call at a time")
-        if first.status.value != "ok":
-            return Malformed(
-                first.raw, _BROKEN.get(first.status.value, "the call is not written in the model's format")
-            )
-        return read_call(first.name, first.arguments, first.raw, tools)
+        return _request(parsed.tool_calls[0], tools)
 
     def written(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[int]:
         """Renders chat-template messages as tokens, up to the start of the model's turn, without guarding any text."""
@@ -209,10 +219,23 @@ class ChatRenderer:
         guarded: dict[str, Any] = map_texts(given, self._guard)
         return guarded
 
+    def _messages(
+        self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], calls: Sequence[Mapping[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Converts messages to the library's form; `calls` are those of the turn before, which results answer in
+        order."""
+        made: list[dict[str, Any]] = []
+        results = 0
+        for one in messages:
+            made.append(self._message(one, tools, calls, results))
+            results += one.role == "tool"
+            if one.role == "assistant":
+                calls, results = made[-1].get("tool_calls", ()), 0
+        return made
+
     def _message(
-        self, message: ChatMessage, tools: Sequence[ToolSchema], last: Sequence[Mapping[str, Any]]
+        self, message: ChatMessage, tools: Sequence[ToolSchema], last: Sequence[Mapping[str, Any]], place: int
     ) -> dict[str, Any]:
-        """Converts a message to the library's form; `last` are the calls of the model's last turn, for results."""
         if isinstance(message, OwnTurn):
             parsed = self._parse(message.ids, message.before, tools)
             said = self._tokenizer.decode(message.ids) if parsed is None else parsed.content
@@ -225,17 +248,17 @@ class ChatRenderer:
             calls = self._calls(message.ids, message.before, tools)
             return {**made, "tool_calls": calls} if calls else made
         if message.role == "tool":
-            return self._result(message.text, last)
+            return self._result(message.text, last, place)
         if message.role not in ("system", "user", "assistant"):
             raise RenderingError(f"a message with role {message.role!r} cannot be written")
         return {"role": message.role, "content": self._guard(message.text)}
 
-    def _result(self, text: str, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Returns a call's result as a message: a tool message, or a user message if the format allows no tool message
-        without a call."""
+    def _result(self, text: str, calls: Sequence[Mapping[str, Any]], place: int = 0) -> dict[str, Any]:
+        """Returns the result of the call at `place` as a message: a tool message, or a user message if the format
+        allows no tool message without a call."""
         if not calls and self._calls_first:
             return {"role": "user", "content": self._guard(text)}
-        called = (calls or _NO_CALL)[0]
+        called = (calls or _NO_CALL)[min(place, max(len(calls) - 1, 0))]
         return {
             "role": "tool",
             "content": self._guard(text),
@@ -297,6 +320,13 @@ def _told(messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]) ->
     return [{"role": "system", "content": text}, *messages]
 
 
+def _request(call: Any, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed:
+    """Validates a call that the library read."""
+    if call.status.value != "ok":
+        return Malformed(call.raw, _BROKEN.get(call.status.value, "the call is not written in the model's format"))
+    return read_call(call.name, call.arguments, call.raw, tools)
+
+
 def without_marks(tokenizer: GuardedTokenizer, turn: Ids, text: str) -> str:
     """Returns a sampled turn's text without the special tokens in it; those that the model spelled out stay."""
     for mark in {tokenizer.marks[token] for token in turn[:-1] if token in tokenizer.marks}:
@@ -309,6 +339,7 @@ def _call_id(place: int, tool: str = "python") -> str:
     return f"functions.{tool}:{place}"
 
 
+_ONE_CALL = {"name": "python", "arguments": {"code": "1"}}
 _NO_CALL: Sequence[Mapping[str, Any]] = ({"id": _call_id(0), "function": {"name": "python"}},)
 """Placeholder call of a result after a turn without one."""
 

@@ -28,7 +28,9 @@ from appliance.rendering.renderer import (
     OwnTurn,
     RenderingError,
     ToolRequest,
+    TurnParts,
     code_request,
+    single_part,
 )
 from curriculum.contract.environment import ToolSchema
 
@@ -188,3 +190,6 @@ class MarkerRenderer:
         if markers.tool in body:
             return Malformed(body, "a call must begin the turn")
         return text
+
+    def parts(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> TurnParts:
+        return single_part(self.read(turn, before, tools))

@@ -90,6 +90,24 @@ class Malformed:
     reason: str
 
 
+@dataclass(frozen=True)
+class TurnParts:
+    """Turn of the model in parts, for a client that takes text beside calls and several calls."""
+
+    text: str
+    """Text beside the calls, without thoughts; the raw turn if any part of it is malformed."""
+    calls: tuple[ToolRequest, ...] = ()
+    thoughts: str = ""
+    """Thoughts, if the format marks them."""
+
+
+def single_part(read: ToolRequest | Malformed | str, thoughts: str = "") -> TurnParts:
+    """Returns the parts of a turn that has one call, or none."""
+    if isinstance(read, ToolRequest):
+        return TurnParts("", (read,), thoughts)
+    return TurnParts(read if isinstance(read, str) else read.code, (), thoughts)
+
+
 class RenderingError(HintedError):
     """Conversation that cannot be written, or unknown format of a folder; `hint` names the remedy."""
 
@@ -128,7 +146,7 @@ class Renderer(Protocol):
     ) -> Ids | None:
         """Returns the forced tokens after a turn: the result of its call, questions or both, up to the model's next
         turn. None if the next input would not exactly extend `before` and `turn`, or if the format then drops earlier
-        thoughts."""
+        thoughts. Results come in the order of the turn's calls (`parts`), here as in `prompt`."""
 
     def call(self, code: str) -> Ids:
         """Encodes a turn that calls `python` with this code, as the model should write it."""
@@ -150,3 +168,7 @@ class Renderer(Protocol):
         """Parses a finished turn of the model with its stop token: a call, an invalid call, or a last turn's text.
         `before` are the previous tokens, which may have opened the model's thoughts. A last turn's text excludes
         control tokens, and thoughts if the format marks them."""
+
+    def parts(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> TurnParts:
+        """Parses a finished turn as `read`, with all its calls and the text beside them, as far as the format has
+        them."""

@@ -10,12 +10,12 @@ message, that text is put before the question.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
+from appliance.rendering.call_syntax import CallSyntax, TaggedSyntax, split_calls
 from appliance.rendering.chat import SPELLED, without_marks
 from appliance.rendering.guarded import GuardedTokenizer, guard, unguarded
 from appliance.rendering.jinja import ChatTemplate
@@ -30,8 +30,10 @@ from appliance.rendering.renderer import (
     OwnTurn,
     RenderingError,
     ToolRequest,
+    TurnParts,
+    single_part,
 )
-from appliance.rendering.tools import arguments_of, declared, map_texts, read_call
+from appliance.rendering.tools import arguments_of, declared, map_texts
 from curriculum.contract.environment import ToolSchema
 
 NAME_IT = 'write {"format": "told"} into rendering.json in its folder, or use a model trained to call tools'
@@ -41,94 +43,8 @@ _BRIEF = {"role": "system", "content": "Be short."}
 _ID = "call00001"
 """Call id for templates that require one: nine letters, as in Mistral's."""
 _SECOND_ID = "call00002"
-_IDS = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""Accepted ids from the model's own calls."""
-
-
-@dataclass(frozen=True)
-class CallSyntax:
-    """Syntax of tool calls in a chat template: JSON between two texts."""
-
-    begin: str
-    """Text before the JSON, stripped; empty if a call is only JSON."""
-    end: str
-    arguments: str
-    """Key of the arguments beside `name`; empty if the JSON is the arguments, with the name in `begin`."""
-
-    def named(self, text: str) -> str:
-        """Returns the id of the tool call in a turn's text, or the default id."""
-        try:
-            value, _ = json.JSONDecoder().raw_decode(text.partition(self.begin)[2].lstrip() if self.begin else text)
-        except (ValueError, RecursionError):
-            return _ID
-        name = value.get("id") if isinstance(value, dict) else None
-        return name if isinstance(name, str) and _IDS.fullmatch(name) else _ID
-
-    def read(self, text: str, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed | None:
-        """Parses the tool call in a turn's text; None without a call."""
-        start = text.find(self.begin) if self.begin else 0
-        body = text[start + len(self.begin) :].lstrip()
-        if start < 0 or (not self.begin and not body.startswith("{")):
-            return None
-        try:
-            value, length = json.JSONDecoder().raw_decode(body)
-        except (ValueError, RecursionError):
-            return Malformed(text, "the call is not JSON") if self.begin else None
-        if not self.begin and not (isinstance(value, dict) and value.keys() >= {"name", self.arguments}):
-            return None
-        if self.begin and self.begin in body[length:]:
-            return Malformed(text, "one call at a time")
-        if body[length:].strip() != self.end:
-            return Malformed(text, "the call does not end as the model's format ends it")
-        if not self.arguments:
-            return read_call("python", value, text, tools)
-        if not isinstance(value, dict):
-            return Malformed(text, "the call is no table")
-        return read_call(value.get("name"), value.get(self.arguments), text, tools)
-
-
-_PARAMETER = re.compile(r"\s*<parameter=([^<>\n]{1,64})>\n?(.*?)\n?</parameter>", re.DOTALL)
-_FUNCTION = re.compile(r"\s*<function=([^<>\n]{1,64})>")
-
-
-@dataclass(frozen=True)
-class TaggedSyntax:
-    """Syntax of tool calls in a chat template: `<function=NAME>` with a tag for each argument, as Qwen3-Coder has it.
-    Arguments that the tool does not declare as texts are JSON."""
-
-    begin: str
-    """Text before the function's tag, stripped."""
-    end: str
-    arguments: str = "parameter"
-
-    def named(self, text: str) -> str:
-        """Returns the default id: these calls have none."""
-        return _ID
-
-    def read(self, text: str, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed | None:
-        """Parses the tool call in a turn's text; None without a call."""
-        start = text.find(self.begin)
-        if start < 0:
-            return None
-        called = _FUNCTION.match(text, start + len(self.begin))
-        if called is None:
-            return Malformed(text, "the call names no function")
-        tool = next((one for one in tools or TOOLS if one.name == called[1]), None)
-        declared_as = tool.parameters.get("properties", {}) if tool is not None else {}
-        arguments: dict[str, Any] = {}
-        at = called.end()
-        while (given := _PARAMETER.match(text, at)) is not None:
-            if given[1] in arguments:
-                return Malformed(text, "the call gives an argument twice")
-            arguments[given[1]] = given[2]
-            schema = declared_as.get(given[1])
-            if isinstance(schema, Mapping) and "string" not in schema.get("type", "string"):
-                with suppress(ValueError, RecursionError):
-                    arguments[given[1]] = json.loads(given[2])
-            at = given.end()
-        if "".join(text[at:].split()) != "</function>" + "".join(self.end.split()):
-            return Malformed(text, "the call does not end as the model's format ends it")
-        return read_call(called[1], arguments, text, tools)
+_CALLED = (_ID, PYTHON.name)
+"""Id and tool of a result without a call."""
 
 
 class TemplateRenderer:
@@ -155,6 +71,7 @@ class TemplateRenderer:
         self.briefs = self._is_proved([_BRIEF, _ASKED])
         """False if the template drops or refuses a system text, which is then put before the question."""
         self._prove_guard()
+        self._prove_several()
 
         if not self.briefs:
             self.name = f"{self.name[:-1]}; a system text goes before the question)"
@@ -181,12 +98,7 @@ class TemplateRenderer:
         if not messages or messages[-1].role not in ("user", "tool"):
             raise RenderingError("a conversation for the model must end with a user or tool message")
         self._require_tools(tools)
-        rows: list[dict[str, Any]] = []
-        name, tool = _ID, PYTHON.name
-        for message in messages if self.briefs else _unbriefed(messages):
-            if isinstance(message, OwnTurn):
-                name, tool = self._called_by(message.ids, message.before, tools)
-            rows.append(self._message(message, tools, name, tool))
+        rows = self._messages(messages if self.briefs else _unbriefed(messages), tools, [_CALLED])
         return self._ids(rows, tools, open_turn=True)
 
     def question(self, text: str) -> Ids:
@@ -195,11 +107,13 @@ class TemplateRenderer:
     def follow(
         self, before: Ids, turn: Ids, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS
     ) -> Ids | None:
-        name, tool = self._called_by(turn, before, tools)
-        new = [self._message(one, tools, name, tool) for one in messages]
+        called = self._called_by(turn, before, tools, _results(messages))
+        new = self._messages(messages, tools, called)
         asks = any(one.role != "tool" for one in messages)
-        calls = not asks or isinstance(self.read(turn, before, tools), ToolRequest)
-        own = _called({"code": _NONCE}, name, tool=tool) if self._syntax is not None and calls else _said(_NONCE)
+        calls = not asks or len(called) > 1 or isinstance(self.read(turn, before, tools), ToolRequest)
+        own = _said(_NONCE)
+        if self._syntax is not None and calls:
+            own = _calling([*(({"code": ""}, *one) for one in called[:-1]), ({"code": _NONCE}, *called[-1])])
         whole = self._template.render([_ASKED, own, *new], declared(tools), open_turn=True)
         if asks:  # a template then drops earlier thoughts, and may drop the mark that opens a turn's
             opened = self._template.render([_ASKED], declared(tools), open_turn=True)
@@ -229,6 +143,24 @@ class TemplateRenderer:
         asked = self._syntax.read(text, tools) if self._syntax is not None else None
         return without_marks(self._tokenizer, turn, text) if asked is None else asked
 
+    def parts(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> TurnParts:
+        return self._parts(turn, before, tools)[0]
+
+    def _parts(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> tuple[TurnParts, list[str]]:
+        """Returns the parts of a turn, and the ids that the model gave to the calls."""
+        text = self._behind_thoughts(turn, before)
+        thoughts = self._tokenizer.decode(turn[:-1]).removesuffix(text)
+        thoughts = without_marks(self._tokenizer, turn, thoughts).strip()
+        thoughts = thoughts.removeprefix("<think>").removesuffix("</think>").strip()
+        if self._syntax is not None:
+            beside, split = split_calls(self._syntax, text)
+            found = [self._syntax.read(one, tools) for one in split]
+            calls = tuple(one for one in found if isinstance(one, ToolRequest))
+            if calls and len(calls) == len(found):
+                said = without_marks(self._tokenizer, turn, beside).strip()
+                return TurnParts(said, calls, thoughts), [self._syntax.named(one) for one in split]
+        return single_part(self.read(turn, before, tools), thoughts), []
+
     def _behind_thoughts(self, turn: Ids, before: Ids) -> str:
         """Returns the text of a model's turn after its thoughts; empty if they do not end. A call may spell thought
         tags: for thoughts opened before it the first end counts, otherwise none after the call's beginning."""
@@ -245,33 +177,55 @@ class TemplateRenderer:
         if why := self.refuses(tools):
             raise RenderingError(why, hint=NAME_IT)
 
-    def _called_by(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> tuple[str, str]:
-        """Returns the id and the tool of the call in a turn, as its result must name them."""
-        asked = self.read(turn, before, tools)
-        tool = asked.tool if isinstance(asked, ToolRequest) else PYTHON.name
-        if self._syntax is None or not isinstance(asked, ToolRequest):
-            return _ID, tool
-        name = self._syntax.named(self._behind_thoughts(turn, before))
-        if name != _ID:
+    def _called_by(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema], results: int) -> list[tuple[str, str]]:
+        """Returns the id and the tool of each call in a turn, as its results must name them. Several calls count only
+        if each has its result: the one result of a turn with more says that it is malformed."""
+        found, ids = self._parts(turn, before, tools)
+        if not found.calls or len(found.calls) not in (1, results):
+            return [_CALLED]
+        usual = [f"call{place:05}" for place in range(1, len(ids) + 1)]
+        names = [name or other for name, other in zip(ids, usual, strict=True)]
+        names = names if len(set(names)) == len(names) else usual
+        called = [(name, one.tool) for name, one in zip(names, found.calls, strict=True)]
+        if names != usual:
+            asked = [_ASKED, _calling([({}, *one) for one in called]), *(_result("", *one) for one in called)]
             try:
-                self._template.render([_ASKED, _called({}, name), _result("", name)], declared(tools), open_turn=True)
-            except RenderingError:  # the template rejects the id that the model wrote
-                return _ID, tool
-        return name, tool
+                self._template.render(asked, declared(tools), open_turn=True)
+            except RenderingError:  # the template rejects an id that the model wrote
+                return [(name, one.tool) for name, one in zip(usual, found.calls, strict=True)]
+        return called
 
-    def _message(self, message: ChatMessage, tools: Sequence[ToolSchema], name: str, tool: str) -> dict[str, Any]:
-        """Converts a message to the chat template's form; `name` and `tool` are those of the last call."""
-        if isinstance(message, OwnTurn):
-            asked = self.read(message.ids, message.before, tools)
-            if isinstance(asked, ToolRequest):
-                return _called(map_texts(arguments_of(asked), guard), name, tool=asked.tool)
-            text = asked if isinstance(asked, str) else without_marks(self._tokenizer, message.ids, asked.code)
-            return {"role": "assistant", "content": guard(text)}
-        if message.role == "tool":
-            return _result(guard(message.text), name, tool=tool)
-        if message.role not in ("system", "user", "assistant"):
-            raise RenderingError(f"a message with role {message.role!r} cannot be written")
-        return {"role": message.role, "content": guard(message.text)}
+    def _messages(
+        self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema], called: Sequence[tuple[str, str]]
+    ) -> list[dict[str, Any]]:
+        """Converts messages to the chat template's form; `called` are id and tool of the calls before them, which
+        results answer in order."""
+        rows: list[dict[str, Any]] = []
+        result = 0
+        for place, message in enumerate(messages):
+            if isinstance(message, OwnTurn):
+                result, results = 0, _results(messages[place + 1 :])
+                called = self._called_by(message.ids, message.before, tools, results)
+                rows.append(self._own_message(message, tools, called))
+            elif message.role == "tool":
+                rows.append(_result(guard(message.text), *called[min(result, len(called) - 1)]))
+                result += 1
+            elif message.role in ("system", "user", "assistant"):
+                rows.append({"role": message.role, "content": guard(message.text)})
+            else:
+                raise RenderingError(f"a message with role {message.role!r} cannot be written")
+        return rows
+
+    def _own_message(
+        self, turn: OwnTurn, tools: Sequence[ToolSchema], called: Sequence[tuple[str, str]]
+    ) -> dict[str, Any]:
+        found = self.parts(turn.ids, turn.before, tools)
+        if found.calls and len(found.calls) == len(called):
+            calls = zip(found.calls, called, strict=True)
+            return _calling([(map_texts(arguments_of(one), guard), *name) for one, name in calls], guard(found.text))
+        asked = self.read(turn.ids, turn.before, tools)
+        text = asked if isinstance(asked, str) else without_marks(self._tokenizer, turn.ids, asked.code)
+        return _said(guard(text))
 
     def _ids(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[ToolSchema], *, open_turn: bool) -> Ids:
         return tuple(self._tokenizer.encode(self._template.render(messages, declared(tools), open_turn=open_turn)))
@@ -341,6 +295,28 @@ class TemplateRenderer:
         if counts[0] != counts[1]:
             raise RenderingError("with its chat template outside text could become a special token", hint=SAY_IT)
 
+    def _prove_several(self) -> None:
+        """Finds the text between two calls of one turn; a turn has one call if the template cannot write two, and then
+        their results, token-exactly."""
+        if (single := self._syntax) is None:
+            return
+        own = _calling([({"code": "1 + 1"}, *_CALLED), ({"code": "2 + 2"}, _SECOND_ID, PYTHON.name)], "I look.")
+        results = (TextMessage("2", "tool"), TextMessage("4", "tool"))
+        try:
+            body = self._own(own, TOOLS)
+            end = single.end_of(body, body.find(single.opens, body.find(single.begin) + len(single.begin)))
+            between, apart = body[end : body.find(single.opens, end)].strip(), f"{single.end}\n{single.begin}"
+            is_apart = "".join(between.split()) == "".join(apart.split())  # models may add spaces there
+            self._syntax = replace(single, between=apart if is_apart else between)
+            ids, turn = self._ids([_ASKED], TOOLS, open_turn=True), self._turn(own, TOOLS)
+            whole = self._ids([_ASKED, own, _result("2"), _result("4", _SECOND_ID)], TOOLS, open_turn=True)
+            is_read = self.parts(turn, ids).calls == (ToolRequest("1 + 1"), ToolRequest("2 + 2"))
+            if is_read and ids + turn + (self.follow(ids, turn, results) or ()) == whole:
+                return
+        except RenderingError:
+            pass
+        self._syntax = single
+
     def _is_proved(self, asked: list[dict[str, Any]]) -> bool:
         try:
             self._prove(asked)
@@ -387,9 +363,22 @@ def _said(text: str) -> dict[str, Any]:
 
 
 def _called(arguments: Mapping[str, Any], name: str = _ID, *, tool: str = PYTHON.name) -> dict[str, Any]:
-    function = {"name": tool, "arguments": arguments}
-    return {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "id": name, "function": function}]}
+    return _calling([(arguments, name, tool)])
 
 
-def _result(text: str, name: str = _ID, *, tool: str = PYTHON.name) -> dict[str, Any]:
+def _calling(calls: Sequence[tuple[Mapping[str, Any], str, str]], text: str = "") -> dict[str, Any]:
+    """Returns a turn with calls, each with its arguments, id and tool."""
+    made = [
+        {"type": "function", "id": name, "function": {"name": tool, "arguments": arguments}}
+        for arguments, name, tool in calls
+    ]
+    return {"role": "assistant", "content": text, "tool_calls": made}
+
+
+def _results(messages: Sequence[ChatMessage]) -> int:
+    """Returns how many messages at the beginning are results."""
+    return sum(1 for _ in takewhile(lambda one: one.role == "tool", messages))
+
+
+def _result(text: str, name: str = _ID, tool: str = PYTHON.name) -> dict[str, Any]:
     return {"role": "tool", "content": text, "name": tool, "tool_call_id": name}

@@ -25,7 +25,7 @@ _BEFORE = (
 )
 """Text before the declarations of tools, and before the example of a call."""
 _TOLD = """\
-{%- set told = namespace(system='', rows=[]) -%}
+{%- set told = namespace(system='', rows=[], text='') -%}
 {%- if tools -%}
 {%- set told.system = BEFORE + tools | map(attribute='function') | map('tojson') | join('\\n') + BEHIND -%}
 {%- set example = '{"code": "print(6 * 7)"}' if tools[0].function.name == 'python' else '{...}' -%}
@@ -39,11 +39,14 @@ _TOLD = """\
 {%- set text = '<tool_response>\\n' + message.content + '\\n</tool_response>' -%}
 {%- set told.rows = told.rows + [{'role': 'user', 'content': text}] -%}
 {%- elif message.tool_calls -%}
-{%- set call = message.tool_calls[0].function -%}
+{%- set told.text = message.content or '' -%}
+{%- for one in message.tool_calls -%}
+{%- set call = one.function -%}
 {%- set given = call.arguments if call.arguments is string else call.arguments | tojson -%}
 {%- set text = '<tool_call>\\n{"name": ' + call.name | tojson + ', "arguments": ' + given + '}\\n</tool_call>' -%}
-{%- set text = message.content + '\\n' + text if message.content else text -%}
-{%- set told.rows = told.rows + [{'role': 'assistant', 'content': text}] -%}
+{%- set told.text = told.text + '\\n' + text if told.text else text -%}
+{%- endfor -%}
+{%- set told.rows = told.rows + [{'role': 'assistant', 'content': told.text}] -%}
 {%- elif message.role == 'user' and told.system and FOLDED -%}
 {%- set told.rows = told.rows + [{'role': 'user', 'content': told.system + '\\n\\n' + message.content}] -%}
 {%- set told.system = '' -%}

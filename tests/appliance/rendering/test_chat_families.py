@@ -69,6 +69,44 @@ def test_c13_a_call_and_an_answer_are_read_back_and_the_conversation_only_grows(
     assert renderer.text(anew).count("print(2)") == renderer.text(ids).count("print(2)")
 
 
+def test_text_and_several_calls_are_read_together_and_each_call_gets_its_result(family: str) -> None:
+    _, renderer = made(family)
+    calls = [
+        {
+            "type": "function",
+            "id": f"functions.python:{place}",
+            "function": {"name": "python", "arguments": {"code": one}},
+        }
+        for place, one in enumerate((CODE, "print(2)"))
+    ]
+    before = renderer.prompt(ASKED)
+    results = (TextMessage("<6>", "tool"), TextMessage("<7>", "tool"))
+    if family == "llama-3":  # its format has one call a turn
+        assert not renderer._several
+        return
+    turn = renderer._turn({"content": "I look.", "tool_calls": calls}, TOOLS)
+    parts = renderer.parts(turn, before)
+    assert parts.calls == (ToolRequest(CODE), ToolRequest("print(2)"))
+    assert parts.text == ("" if family == "gemma4" else "I look.")
+    assert renderer.read(turn, before) == Malformed(renderer.text(turn), "one call at a time")
+    assert renderer.parts(renderer.call(CODE), before).calls == (ToolRequest(CODE),)
+    forced = renderer.follow(before, turn, results)
+    anew = renderer.text(renderer.prompt((*ASKED, OwnTurn(turn, before), *results)))
+    for text in ([renderer.text(forced)] if forced else []) + [anew]:
+        assert 0 < text.index("<6>") < text.index("<7>")
+        if family.startswith("kimi"):
+            assert "functions.python:0\n<6>" in text
+            assert "functions.python:1\n<7>" in text
+    assert (forced is None) == (family == "deepseek-v4"), "the library begins a new sample there"
+    wrong = renderer._turn({"content": "I look.", "tool_calls": [calls[0], renamed_call("other")]}, TOOLS)
+    assert renderer.parts(wrong, before).calls == ()
+    assert "other" in renderer.parts(wrong, before).text
+
+
+def renamed_call(name: str) -> dict[str, object]:
+    return {"type": "function", "id": f"functions.{name}:1", "function": {"name": name, "arguments": {"code": "1"}}}
+
+
 def test_tools_are_told_to_the_model_and_a_task_without_tools_tells_of_none(family: str) -> None:
     _, renderer = made(family)
     assert "Runs Python code" in renderer.text(renderer.prompt(ASKED))
@@ -170,6 +208,14 @@ def test_a_call_that_cannot_be_run_is_told_as_such(turn: str) -> None:
     read = renderer.read((*tokenizer.encode(turn), renderer.stop), renderer.prompt(ASKED))
     assert isinstance(read, Malformed)
     assert QWEN_TURNS[turn] in read.reason
+
+
+def test_thoughts_are_a_part_of_their_own() -> None:
+    tokenizer, renderer = made("qwen3")
+    for said, text in ((renderer.answer("six"), "six"), (renderer.call("1"), "")):
+        turn = (*tokenizer.encode("<think>\nHow?\n</think>\n\n"), *said)
+        parts = renderer.parts(turn, renderer.prompt(ASKED))
+        assert (parts.thoughts, parts.text.strip()) == ("How?", text)
 
 
 def test_thoughts_and_control_tokens_are_no_part_of_an_answer() -> None:

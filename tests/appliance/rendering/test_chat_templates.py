@@ -15,7 +15,7 @@ from appliance.rendering.formats import load_renderer
 from appliance.rendering.guarded import GuardedTokenizer
 from appliance.rendering.jinja import ChatTemplate
 from appliance.rendering.markers import TextMessage
-from appliance.rendering.renderer import Malformed, OwnTurn, Renderer, RenderingError, ToolRequest
+from appliance.rendering.renderer import Malformed, OwnTurn, Renderer, RenderingError, ToolRequest, TurnParts
 from curriculum.contract.environment import ToolSchema
 
 BEGIN = "{%- if tools %}{{ '<|im_start|>system\\n' + tools | tojson + '<|im_end|>' }}{% endif -%}"
@@ -74,7 +74,7 @@ LOOKUP = ToolSchema(
 
 @pytest.mark.parametrize("code", ["print(1)", "if x < 1:\n    print('</function>')\n\n", "a = '<parameter=code>'"])
 def test_calls_whose_arguments_have_tags_are_read_as_they_are_written(code: str) -> None:
-    renderer = made(BEGIN + LOOP + MESSAGE + "{% for call in message.tool_calls %}" + TAGS + "{% endfor %}" + END)
+    renderer = made(TAGGED)
     ids = renderer.prompt(ASKED)
     assert renderer.read(renderer.call(code), ids) == ToolRequest(code)
     asked = ToolRequest(tool="lookup", arguments={"word": "7", "most": 3, "any": "8"})
@@ -82,6 +82,65 @@ def test_calls_whose_arguments_have_tags_are_read_as_they_are_written(code: str)
     for wrong in ("", "<function=python>", "<function=python>\n<parameter=code>\n1\n</parameter>\n</function>"):
         turn = (*renderer.plain("<tool_call>\n" + wrong), renderer.stop)
         assert not isinstance(renderer.read(turn, ids), ToolRequest), wrong
+
+
+TAGGED = BEGIN + LOOP + MESSAGE + "{% for call in message.tool_calls %}" + TAGS + "{% endfor %}" + END
+ONE_LIST = (
+    BEGIN + LOOP + MESSAGE + "{% if message.tool_calls %}{{ '<tool_call>[' }}{% for call in message.tool_calls %}"
+    "{{ {'name': call.function.name, 'arguments': call.function.arguments, 'id': call.id} | tojson }}"
+    "{{ '' if loop.last else ', ' }}{% endfor %}{{ ']' }}{% endif %}"
+    "{{ message.tool_call_id if message.role == 'tool' }}" + END
+)
+"""Calls in one list with their ids, in the form of Mistral."""
+FIRST_ONLY = BEGIN + LOOP + MESSAGE + "{% if message.tool_calls %}{% set call = message.tool_calls[0] %}" + CALL
+
+
+@pytest.mark.parametrize(
+    ("template", "call", "between"),
+    [
+        (OWN, '<tool_call>[{{"name": "{}", "parameters": {{"code": "{}"}}}}]', ""),
+        (TAGGED, "<tool_call>\n<function={}>\n<parameter=code>\n{}\n</parameter>\n</function>\n</tool_call>", "\n\n"),
+        (ONE_LIST, '{{"name": "{}", "arguments": {{"code": "{}"}}, "id": "abcdefgh{number}"}}', ","),
+    ],
+)
+def test_several_calls_of_a_turn_are_read_as_the_template_writes_them(template: str, call: str, between: str) -> None:
+    renderer = made(template)
+    before = renderer.prompt(ASKED)
+
+    def drawn(*calls: tuple[str, str], head: str = "I look.\n", end: str = "") -> tuple[int, ...]:
+        written = [call.format(*one, number=number) for number, one in enumerate(calls)]
+        around = ("<tool_call>[", "]") if template is ONE_LIST else ("", "")
+        return (*tokenizer.encode(head + around[0] + between.join(written) + around[1] + end), renderer.stop)
+
+    tokenizer = GuardedTokenizer({"tokenizer.json": tokenizer_of("qwen3").encode()})
+    two = drawn(("python", "print(1)"), ("python", "<tool_call>"), head="<think>a</think>I look.\n")
+    parts = renderer.parts(two, before)
+    assert parts == TurnParts("I look.", (ToolRequest("print(1)"), ToolRequest("<tool_call>")), "a")
+    assert isinstance(renderer.read(two, before), Malformed)
+    results = (TextMessage("one", "tool"), TextMessage("two", "tool"))
+    forced = renderer.follow(before, two, results)
+    assert forced is not None
+    ids = ("abcdefgh0", "abcdefgh1") if template is ONE_LIST else ("", "")
+    assert [f"{text}{name}" in renderer.text(forced) for text, name in zip(("one", "two"), ids, strict=True)] == [
+        True
+    ] * 2
+    anew = renderer.prompt((*ASKED, OwnTurn(two, before), *results))
+    assert renderer.text(anew).endswith(renderer.text(forced))
+    assert "I look.<tool_call>" in renderer.text(anew)
+    for wrong in (
+        drawn(("python", "print(1)"), ("other", "1")),
+        drawn(("python", "print(1)"), ("python", "1"), end="done"),
+        (*drawn(("python", "1"))[:-1], *renderer.plain(between + "<tool_call>"), renderer.stop),
+    ):
+        assert renderer.parts(wrong, before).calls == ()
+        assert renderer.parts(wrong, before).text
+
+
+def test_a_template_that_writes_one_call_a_turn_has_one_read() -> None:
+    renderer = made(FIRST_ONLY + "{% endif %}" + END)
+    before, call = renderer.prompt(ASKED), renderer.call("1")
+    assert renderer.parts(call, before).calls == (ToolRequest("1"),)
+    assert renderer.parts((*call[:-1], *call), before).calls == ()
 
 
 def test_every_token_that_a_model_s_files_say_ends_a_turn_ends_one() -> None:

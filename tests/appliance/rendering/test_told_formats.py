@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_models import qwen3_template, tokenizer_of
+from chat_models import qwen3_template, text_and_calls, tokenizer_of
 from transformers import AutoTokenizer
 
 from appliance.agent.conversation import Conversation
@@ -23,6 +23,7 @@ from appliance.rendering.renderer import (
     Renderer,
     RenderingError,
     ToolRequest,
+    TurnParts,
 )
 from appliance.rendering.told import BARE_CHATML
 from appliance.rendering.tools import declared
@@ -148,6 +149,10 @@ def test_every_tool_can_be_told() -> None:
     forced = renderer.follow(ids, turn, (TextMessage("none", "tool"),), tools)
     assert forced is not None
     assert "<tool_response>\nnone\n</tool_response>" in renderer.text(forced)
+    assert renderer.parts((*turn[:-1], *turn), ids, tools).calls == (), "the template refuses two results"
+    both = load_renderer(files_of("", {"format": "told"}))
+    two = text_and_calls(both, "I look.", wanted, ToolRequest("1"), tools=tools)
+    assert both.parts(two, ids, tools) == TurnParts("I look.", (wanted, ToolRequest("1")))
     unknown = renderer.plain('<tool_call>\n{"name": "rm", "arguments": {}}\n</tool_call>')
     assert isinstance(renderer.read((*unknown, renderer.stop), ids, tools), Malformed)
 
