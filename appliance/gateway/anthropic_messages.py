@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pydantic import model_validator
+from pydantic_core import PydanticCustomError
 
 from appliance.gateway.champion import NAME
 from appliance.gateway.chat_fields import NAME_CHARS, kind_of, supported
@@ -36,6 +37,17 @@ _ENDED = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 
 class MessagesRequest(ChatRequest):
     """Request of `/v1/messages`, as a chat request."""
+
+    names = {  # noqa: RUF012 - a class variable
+        "stop": "stop_sequences",
+        "response_format": "output_config.format",
+        "arguments": "input",
+        "parameters": "input_schema",
+        "tool_calls": "tool_use",
+        "tool_call_id": "tool_use_id",
+        "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
+    }
+    renumbered = "messages"
 
     @model_validator(mode="before")
     @classmethod
@@ -63,6 +75,8 @@ class _MessagesReading:
             chat["model"] = NAME
         messages = given.get("messages")
         chat["messages"] = messages
+        if not isinstance(given.get("system", ""), str | list):
+            raise PydanticCustomError("system", "system must be text or a list")
         if isinstance(messages, list):
             first = [{"role": "system", "content": self._parts(given["system"])}] if given.get("system") else []
             chat["messages"] = first + [made for one in _merged(messages) for made in self._message(one)]
@@ -70,7 +84,11 @@ class _MessagesReading:
             tools = given["tools"]
             chat["tools"] = [self._tool(one) for one in tools] if isinstance(tools, list) else tools
         if "tool_choice" in given:
-            chat["tool_choice"] = self._choice(given["tool_choice"])
+            choice = given["tool_choice"]
+            chat["tool_choice"] = self._choice(choice)
+            alone = choice.get("disable_parallel_tool_use") if isinstance(choice, dict) else None
+            if alone is not None:
+                chat["parallel_tool_calls"] = not alone if isinstance(alone, bool) else alone
         if "stop_sequences" in given:
             chat["stop"] = given["stop_sequences"]
         return chat
@@ -175,10 +193,9 @@ def _call(block: dict[str, Any]) -> dict[str, Any]:
 
 def _blocks(reply: ChatReply) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text else []
-    if reply.call is not None:
-        called = reply.call.function
-        block = {"type": "tool_use", "id": reply.call.id, "name": called.name, "input": json.loads(called.arguments)}
-        made.append(block)
+    for call in reply.calls:
+        called = call.function
+        made.append({"type": "tool_use", "id": call.id, "name": called.name, "input": json.loads(called.arguments)})
     return made
 
 

@@ -235,7 +235,7 @@ class GatewayApi:
                 f"this conversation has {chars} characters, and a context of {self._most} tokens takes at most {most}"
             )
             tokens = (chars // CHARS_PER_TOKEN, self._most)
-            raise GatewayError(400, said, code=TOO_LONG, param="messages", tokens=tokens)
+            raise GatewayError(400, said, code=TOO_LONG, param=request.own_names("messages"), tokens=tokens)
         history = history_of(token.sha256, request.messages)
         try:
             require_tools(request.offered, served.renderer, tuple(served.marks.values()))
@@ -245,7 +245,7 @@ class GatewayApi:
                     match = self._live.find(history, served.version, alone=request.assay.check is not None)
             return write(request, history, match, served.renderer, self._temperature)
         except ConversationError as error:
-            raise GatewayError(400, f"{error}: {error.hint}", param="messages") from error
+            raise GatewayError(400, f"{error}: {error.hint}", param=request.own_names("messages")) from error
 
     def _prepared(self, form: WireFormat, request: ChatRequest, token: GatewayToken, attempt: str) -> PreparedChat:
         """Validates a request and renders its prompt, continuing an open session if one matches. Raises
@@ -259,7 +259,7 @@ class GatewayApi:
         if room < 1:
             said = f"this conversation has {len(prompt.ids)} tokens, and the model's context is {self._most}"
             tokens = (len(prompt.ids), self._most)
-            raise GatewayError(400, said, code=TOO_LONG, param="messages", tokens=tokens)
+            raise GatewayError(400, said, code=TOO_LONG, param=request.own_names("messages"), tokens=tokens)
         rule = rule_of(request, served, prompt.ids, restricts=self._loop.restricts)
         if changes(rule):
             prompt = replace(prompt, why=prompt.why or CHANGED)
@@ -324,17 +324,19 @@ class GatewayApi:
         served, request = asked.served, asked.request
         if any(span.version != served.version for span in turn.weights):
             raise GatewayError(503, "another model came into service: retry", retry=1)
-        text, call = await run_in_threadpool(read_turn, turn, asked.prompt, served.renderer, request.offered)
-        complete = turn.ended == "stop"
-        cuts = [(at, stop) for stop in request.stop if call is None and (at := text.find(stop)) >= 0]
-        text, complete = (text[: min(cuts)[0]], True) if cuts else (text, complete)
-        if call is None and complete and not cuts:
+        read = await run_in_threadpool(read_turn, turn, asked.prompt, served.renderer, request)
+        text, calls, complete = read.text, read.calls, turn.ended == "stop"
+        cuts = [(at, stop) for stop in request.stop if (at := text.find(stop)) >= 0]
+        text, calls, complete = (text[: min(cuts)[0]], (), True) if cuts else (text, calls, complete)
+        if not calls and complete and not cuts:
             require_form(request, text)
         free = request.demands_call and not (asked.generation.rule and asked.generation.rule.grammar)
         checked = None
-        if request.assay.check is not None and call is None:
+        if request.assay.check is not None and not calls:
             checked = await self._checks.check(request.assay.check, text, complete=complete)
-        message = SentMessage(role="assistant", content=None if call else text, tool_calls=[call] if call else None)
+        said = None if calls and not text else text
+        message = SentMessage(role="assistant", content=said, tool_calls=list(calls) or None)
+        less = bool(cuts) or not read.whole
         ended: Literal["stop", "length", "tool_calls"] = "stop" if complete else "length"
         return ChatReply(
             id=asked.name,
@@ -342,11 +344,12 @@ class GatewayApi:
             model=request.model,
             version=served.version,
             text=text,
-            call=call,
-            ended="tool_calls" if call is not None else ended,
+            calls=calls,
+            thoughts=read.thoughts,
+            ended="tool_calls" if calls else ended,
             prompt_tokens=len(asked.prompt.ids),
             tokens=len(turn.ids),
-            session=await self._kept(asked, turn, message, checked, cut=bool(cuts)) if asked.token.consent else None,
+            session=await self._kept(asked, turn, message, checked, cut=less) if asked.token.consent else None,
             unused=(*request.unused, *["tool_choice"] * free),
             logprobs=tuple(logprobs_of(turn, served.renderer)) if request.logprobs else None,
             cut=min(cuts)[1] if cuts else None,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -200,13 +201,18 @@ class SentForm(_Sent):
 
 
 class ChatRequest(_Sent):
+    names: ClassVar[Mapping[str, str]] = {}
+    """Names of this format for those of the chat format."""
+    renumbered: ClassVar[str] = ""
+    """Lists of the chat format whose items have other places in this format, as a pattern."""
+
     model: str = Field(min_length=1, max_length=256)
     messages: list[SentMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
     tools: list[SentTool] = Field([], max_length=MOST_TOOLS)
     tool_choice: str = Field("auto", max_length=128)
     """`auto`, `none`, `required`, or the name of the one tool that is offered and demanded."""
     parallel_tool_calls: bool = True
-    """Accepted: this model calls one tool at a time."""
+    """False to get only the first call of a turn."""
     stream: bool = False
     stream_options: StreamOptions = StreamOptions()
     max_tokens: int | None = Field(None, ge=1, le=1 << 20)
@@ -228,6 +234,14 @@ class ChatRequest(_Sent):
     @classmethod
     def _only_supported(cls, value: Any) -> Any:
         return supported(value, cls.model_fields.keys() - {"unused"})
+
+    @classmethod
+    def own_names(cls, fault: str) -> str:
+        """Returns a fault of a chat request with the names of this format."""
+        if cls.renumbered:
+            fault = re.sub(rf"\b({cls.renumbered})\.\d+", r"\1", fault)
+            fault = re.sub(r"\.(tool_calls\.\d+|function)\b", "", fault)
+        return re.sub(r"\w+", lambda word: cls.names.get(word[0], word[0]), fault)
 
     @property
     def offered(self) -> tuple[ClientTool, ...]:

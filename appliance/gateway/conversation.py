@@ -11,11 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from appliance.gateway.chat_request import (
+    MOST_CALLS,
     ChatRequest,
     ClientTool,
     SentCall,
@@ -59,6 +60,17 @@ class ConversationError(HintedError):
     """A client's conversation cannot be rendered for this model."""
 
     exit_code = 2
+
+
+@dataclass(frozen=True)
+class ReadReply:
+    """A model's turn as its client gets it."""
+
+    text: str
+    calls: tuple[SentCall, ...] = ()
+    thoughts: str = ""
+    whole: bool = True
+    """False if the turn has more calls than the client takes."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +123,7 @@ def write(
     """Renders a chat request as prompt tokens, continuing its session. `temperature` is that of training. Raises
     ConversationError."""
     node = None if match.turn is None else match.turn.node
+    asked = asked.model_copy(update={"messages": _in_call_order(asked.messages)})
     try:
         forced, call = _followed(asked, match, renderer)
         if forced is None:
@@ -127,13 +140,13 @@ def write(
 
 def _followed(asked: ChatRequest, match: Continuation, renderer: Renderer) -> tuple[Ids | None, ToolCall | None]:
     """Returns the forced tokens that exactly extend the turn that the client continues, None if it must be rewritten,
-    and the call in it whose result they begin with."""
+    and the first call in it, whose result they begin with."""
     tree, turn, new = match.tree, match.turn, asked.messages[match.place + 1 :]
     if tree is None or turn is None or match.place < 0 or any(one.role == "assistant" for one in new):
         return None, None
     own = tree.own_turn(turn.node)
-    read = renderer.read(own.ids, own.before, asked.offered) if new[0].role == "tool" else ""
-    call = _recorded(read, new[0].text)
+    calls = renderer.parts(own.ids, own.before, asked.offered).calls if new[0].role == "tool" else ()
+    call = _recorded(calls[0], new[0].text) if calls else None
     if not turn.whole or turn.tools != tools_digest(asked.offered):
         return None, call
     return renderer.follow(own.before, own.ids, [_outside(one, 1) for one in new], asked.offered), call
@@ -141,10 +154,10 @@ def _followed(asked: ChatRequest, match: Continuation, renderer: Renderer) -> tu
 
 def _rewritten(asked: ChatRequest, match: Continuation, renderer: Renderer) -> Iterator[ChatMessage]:
     """Yields the whole conversation, the session's own turns as they were drawn."""
-    for place, one in _single_calls(asked.messages):
-        turn = match.own.get(place) if one.role == "assistant" else None
-        if match.tree is not None and turn is not None and turn.whole:
-            yield match.tree.own_turn(turn.node)
+    own = {place: turn.node for place, turn in match.own.items() if turn.whole}
+    for place, one in _single_calls(asked.messages, own.keys()):
+        if match.tree is not None and place in own:
+            yield match.tree.own_turn(own[place])
         else:
             yield _rendered(one, place, renderer, asked.offered)
 
@@ -165,33 +178,40 @@ def tools_digest(tools: Sequence[ClientTool]) -> bytes:
     return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _single_calls(messages: Sequence[SentMessage]) -> Iterator[tuple[int, SentMessage]]:
-    """Yields the messages with their places. Several calls of one message become one call a message, each followed by
-    its result, as this model would have called. Raises ConversationError for a call without a result."""
-    place, answers = 0, answered_calls(messages)
-    while place < len(messages):
-        one, start = messages[place], place
-        place += 1
-        if len(calls := one.tool_calls or []) < 2:
-            yield start, one
+def _in_call_order(messages: Sequence[SentMessage]) -> list[SentMessage]:
+    """Returns the messages, with the results of several calls in the order of the calls: formats without ids have no
+    other sign. Raises ConversationError for one of several calls without a result."""
+    made, answers = list(messages), answered_calls(messages)
+    for place, one in enumerate(messages):
+        if len(calls := one.tool_calls or ()) < 2:
             continue
-        results: dict[int, SentMessage] = {}
-        while place < len(messages) and messages[place].role == "tool":
-            results[answers[place]] = messages[place]
-            place += 1
-        if len(calls) != len(results):
+        results = range(place + 1, min(place + 1 + len(calls), len(messages)))
+        if len(results) < len(calls) or any(messages[at].role != "tool" for at in results):
             said = "several calls in one message need one tool message each, directly after it"
             raise ConversationError(said, hint="send a result for every call")
+        made[results.start : results.stop] = [messages[at] for at in sorted(results, key=answers.__getitem__)]
+    return made
+
+
+def _single_calls(messages: Sequence[SentMessage], own: Set[int]) -> Iterator[tuple[int, SentMessage]]:
+    """Yields the messages with their places. Several calls of one message become one call a message, each followed by
+    its result, but in the session's `own` turns."""
+    split = 0
+    for place, one in enumerate(messages):
+        calls = one.tool_calls or []
+        if len(calls) < 2 or place in own:
+            if not split:
+                yield place, one
+            split = max(split - 1, 0)
+            continue
+        split = len(calls)
         for number, call in enumerate(calls):
-            yield start, one.model_copy(update={"tool_calls": [call], "content": None if number else one.content})
-            yield start, results[number]
+            yield place, one.model_copy(update={"tool_calls": [call], "content": None if number else one.content})
+            yield place + 1 + number, messages[place + 1 + number]
 
 
-def _recorded(read: ToolRequest | Malformed | str, output: str) -> ToolCall | None:
-    """Returns the record of a tool call that the client ran, with the output that the client reports; None if the turn
-    has no call."""
-    if not isinstance(read, ToolRequest):
-        return None
+def _recorded(read: ToolRequest, output: str) -> ToolCall:
+    """Returns the record of a tool call that the client ran, with the output that the client reports."""
     said = output[:MOST_OUTPUT]
     return ToolCall(code=read.code, tool=read.tool, arguments=dict(read.arguments), status=ToolStatus.OK, output=said)
 
@@ -241,7 +261,7 @@ def append_turn(
     whole: bool,
 ) -> tuple[MessageTree, SampledTurn]:
     """Appends a sampled turn to its session, or to a new one. `answer` is the turn as the client has it, `whole` if
-    that is all of it."""
+    that is all of it but thoughts."""
     match, history, (digest,) = prompt.match, prompt.history, message_digests([answer])
     tree = match.tree or MessageTree(history.token, version, created, match.branch_of)
     arguments = [json.loads(one.function.arguments) for one in answer.tool_calls or ()]
@@ -276,18 +296,24 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(one)
 
 
-def read_turn(
-    turn: Turn, prompt: WrittenPrompt, renderer: Renderer, tools: Sequence[ClientTool]
-) -> tuple[str, SentCall | None]:
-    """Returns the text of a model's turn, or its tool call. An unparsable turn is returned as raw text."""
-    if turn.ended != "stop":
-        return _said(renderer.read((*turn.ids, renderer.stop), prompt.ids, tools)), None
-    found = renderer.read(turn.ids, prompt.ids, tools)
-    if isinstance(found, ToolRequest) and any(one.name == found.tool for one in tools):
-        function = {"name": found.tool, "arguments": json.dumps(arguments_of(found), ensure_ascii=False)}
-        call = {"id": f"call_{secrets.token_hex(8)}", "type": "function", "function": function}
-        return "", SentCall.model_validate(call)
-    return _said(found), None
+def read_turn(turn: Turn, prompt: WrittenPrompt, renderer: Renderer, asked: ChatRequest) -> ReadReply:
+    """Parses a model's turn. An unparsable one is returned as raw text, and so is one with a call of another tool."""
+    tools, ended = asked.offered, turn.ended == "stop"
+    ids = turn.ids if ended else (*turn.ids, renderer.stop)
+    found = renderer.parts(ids, prompt.ids, tools)
+    if not found.calls:
+        return ReadReply(found.text, (), found.thoughts)
+    offered = {one.name for one in tools}
+    if not ended or len(found.calls) > MOST_CALLS or any(one.tool not in offered for one in found.calls):
+        return ReadReply(_said(renderer.read(ids, prompt.ids, tools)), (), found.thoughts)
+    calls = found.calls if asked.parallel_tool_calls else found.calls[:1]
+    return ReadReply(found.text, tuple(map(_sent, calls)), found.thoughts, len(calls) == len(found.calls))
+
+
+def _sent(request: ToolRequest) -> SentCall:
+    function = {"name": request.tool, "arguments": json.dumps(arguments_of(request), ensure_ascii=False)}
+    call = {"id": f"call_{secrets.token_hex(8)}", "type": "function", "function": function}
+    return SentCall.model_validate(call)
 
 
 def _said(found: ToolRequest | Malformed | str) -> str:

@@ -29,15 +29,16 @@ def rule_of(request: ChatRequest, served: ServedModel, before: Ids, *, restricts
     asked = {"response_format": schema is not None, "top_p": request.top_p < 1, "top_logprobs": top > 0}
     if not restricts:
         if refused := [name for name, one in asked.items() if one]:
-            said = f"not supported by the engine in service: {', '.join(refused)}"
-            raise GatewayError(400, said, param=refused[0])
+            named = [request.own_names(name) for name in refused]
+            raise GatewayError(400, f"not supported by the engine in service: {', '.join(named)}", param=named[0])
         return None
     grammar = ""
     if schema is not None or request.demands_call:
         grammar = turn_grammar(served.renderer, served.marks, before, request.offered, schema)
         if schema is not None and not grammar:
-            said = "this model cannot be bound to response_format" + " beside tools" * bool(request.offered)
-            raise GatewayError(400, said, param="response_format")
+            form = request.own_names("response_format")
+            said = f"this model cannot be bound to {form}" + " beside tools" * bool(request.offered)
+            raise GatewayError(400, said, param=form)
     rule = DrawRule(grammar, request.top_p, top)
     return None if rule == DrawRule() else rule
 
@@ -55,8 +56,10 @@ def require_form(request: ChatRequest, text: str) -> None:
     try:
         strict_json.read(text.strip(), _ANSWER)
     except NotJsonError as error:
-        said = f"the answer does not fit response_format ({error}): use a simpler schema"
-        raise GatewayError(400, said, param="response_format") from error
+        form = request.own_names("response_format")
+        raise GatewayError(
+            400, f"the answer does not fit {form} ({error}): use a simpler schema", param=form
+        ) from error
 
 
 def logprobs_of(turn: Turn, renderer: Renderer) -> list[dict[str, Any]]:

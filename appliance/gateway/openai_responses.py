@@ -42,6 +42,15 @@ _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 class ResponsesRequest(ChatRequest):
     """Request of `/v1/responses`, as a chat request."""
 
+    names = {  # noqa: RUF012 - a class variable
+        "messages": "input",
+        "max_completion_tokens": "max_output_tokens",
+        "response_format": "text.format",
+        "tool_calls": "function_call",
+        "tool_call_id": "call_id",
+    }
+    renumbered = "messages|tools"
+
     custom: tuple[str, ...] = ()
     """Names of the tools that take a text."""
     spaces: dict[str, tuple[str, str]] = {}  # noqa: RUF012 - a field of a frozen model
@@ -100,6 +109,8 @@ class _ResponsesReading:
 
     def _messages(self, given: dict[str, Any]) -> Any:
         items = given.get("input")
+        if not isinstance(given.get("instructions", ""), str):
+            raise PydanticCustomError("instructions", "instructions must be text")
         first: list[Any] = [{"role": "system", "content": given["instructions"]}] if given.get("instructions") else []
         if isinstance(items, str):
             return [*first, {"role": "user", "content": items}]
@@ -206,13 +217,13 @@ def _items(reply: ChatReply, request: ChatRequest) -> list[dict[str, Any]]:
     """Returns the items of the model's turn."""
     done = "incomplete" if reply.ended == "length" else "completed"
     made: list[dict[str, Any]] = []
-    if reply.text or reply.call is None:
+    if reply.text or not reply.calls:
         text = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": list(reply.logprobs or ())}
         head: dict[str, Any] = {"type": "message", "id": f"msg_{reply.id}", "status": done, "role": "assistant"}
         made.append({**head, "content": [text]})
-    if reply.call is not None:
-        called = reply.call.function
-        head = {"id": f"fc_{reply.id}", "call_id": reply.call.id, "name": called.name, "status": done}
+    for place, call in enumerate(reply.calls):
+        called = call.function
+        head = {"id": f"fc_{reply.id}_{place}", "call_id": call.id, "name": called.name, "status": done}
         assert isinstance(request, ResponsesRequest)
         if called.name in request.spaces:
             head["namespace"], head["name"] = request.spaces[called.name]
@@ -259,6 +270,7 @@ def _whole(reply: ChatReply, request: ChatRequest) -> dict[str, Any]:
         "incomplete" if cut else "completed",
         output=_items(reply, request),
         incomplete_details={"reason": "max_output_tokens"} if cut else None,
+        parallel_tool_calls=request.parallel_tool_calls,
         usage=usage,
         assay=reply.assay,
     )

@@ -94,7 +94,7 @@ class ChatReply:
     model: str
     version: str
     text: str
-    call: SentCall | None
+    calls: tuple[SentCall, ...]
     ended: Literal["stop", "length", "tool_calls"]
     prompt_tokens: int
     tokens: int
@@ -105,6 +105,7 @@ class ChatReply:
     """Fields of the request that had no effect."""
     cut: str | None = None
     """Text of `stop` before which the answer was cut."""
+    thoughts: str = ""
     logprobs: tuple[dict[str, Any], ...] | None = None
     """Log-probabilities of its tokens in OpenAI's shape, if asked for."""
     others: tuple[ChatReply, ...] = ()
@@ -157,8 +158,10 @@ def completion(reply: ChatReply, _request: ChatRequest) -> dict[str, Any]:
     choices = []
     for index, one in enumerate((reply, *reply.others)):
         message: dict[str, Any] = {"role": "assistant", "content": one.text, "refusal": None}
-        if one.call is not None:
-            message |= {"content": None, "tool_calls": [one.call.model_dump()]}
+        if one.calls:
+            message |= {"content": one.text or None, "tool_calls": [call.model_dump() for call in one.calls]}
+        if one.thoughts:
+            message |= {"reasoning_content": one.thoughts}
         choice = {"index": index, "message": message, "finish_reason": one.ended, "logprobs": _logprobs(one)}
         choices.append(choice if one is reply else {**choice, "assay": one.assay})
     head = {"id": reply.id, "object": "chat.completion", "created": reply.created, "model": reply.model}
@@ -176,10 +179,11 @@ def _first_chunk(head: StreamHead) -> bytes:
 def _chunks(reply: ChatReply, request: ChatRequest) -> Iterator[bytes]:
     head = (reply.id, reply.created, reply.model)
     for index, one in enumerate((reply, *reply.others)):
-        for piece in pieces(one.text):
-            yield framed(_chunk(*head, {"content": piece}, index=index))
-        if one.call is not None:
-            yield framed(_chunk(*head, {"tool_calls": [{"index": 0, **one.call.model_dump()}]}, index=index))
+        for name, text in (("reasoning_content", one.thoughts), ("content", one.text)):
+            for piece in pieces(text):
+                yield framed(_chunk(*head, {name: piece}, index=index))
+        for place, call in enumerate(one.calls):
+            yield framed(_chunk(*head, {"tool_calls": [{"index": place, **call.model_dump()}]}, index=index))
         if one.logprobs is not None:
             yield framed(_chunk(*head, {}, index=index, logprobs=_logprobs(one)))
         yield framed({**_chunk(*head, {}, one.ended, index), "assay": one.assay})
@@ -265,8 +269,10 @@ async def read_body(request: Request, shape: type[M], seconds: float = BODY_SECO
         raise GatewayError(400, f"the body is unusable: {error}") from error
     except InvalidInputError as error:
         fault = error.fault
-        said = f"{fault.where or 'the body'}: {_plain(fault)}" if fault.kind != "not_supported" else fault.what
-        raise GatewayError(400, said, param=fault.where or None) from error
+        own = shape.own_names if issubclass(shape, ChatRequest) else str
+        said = fault.what.replace("messages.", own("messages.")) if fault.kind == "not_supported" else ""
+        said = said or own(f"{fault.where or 'the body'}: {_plain(fault)}")
+        raise GatewayError(400, said, param=own(fault.where) or None) from error
 
 
 def _plain(fault: Fault) -> str:

@@ -10,20 +10,20 @@ from functools import cache
 from typing import Any
 
 import pytest
-from chat_models import files_of
+from chat_models import files_of, text_and_calls
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from appliance.gateway import message_tree
 from appliance.gateway.chat_request import ChatRequest, SentMessage, answered_calls, message_digests
-from appliance.gateway.conversation import append_turn, history_of, read_turn, write
+from appliance.gateway.conversation import ConversationError, append_turn, history_of, read_turn, write
 from appliance.gateway.message_tree import MOST_LIVE, MessageTree, OpenSessions
 from appliance.inference.engine import Turn
 from appliance.records.rollouts import WeightSpan, path_to, paths
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.markers import SEEDLING, MarkerRenderer
-from appliance.rendering.renderer import Ids, Renderer
+from appliance.rendering.renderer import Ids, Renderer, ToolRequest
 from appliance.seedling.tokenizer import train_tokenizer
 
 Sent = dict[str, Any]
@@ -72,12 +72,13 @@ class Engine:
         *,
         code: str | None = None,
         text: str = "",
+        drawn: Ids = (),
         whole: bool = True,
         token: str = "t",
         version: str = "v",
         temperature: float | None = None,
     ) -> Sent:
-        """Sends the messages, and returns the answer as the client has it: a call with `code`, or `text`."""
+        """Sends the messages, and returns the answer as the client has it: a call with `code`, `text`, or `drawn`."""
         request = ChatRequest.model_validate(
             {"model": "champion", "messages": list(messages), "tools": [PYTHON], "temperature": temperature}
         )
@@ -85,15 +86,17 @@ class Engine:
         match = self.sessions.find(history, version, alone=False)
         prompt = write(request, history, match, self.renderer, 1.0)
         self.extended.append(match.turn is not None and prompt.forced.parent == match.turn.node)
-        drawn = self.renderer.call(code) if code is not None else (*self.renderer.plain(text), self.renderer.stop)
+        spoken = self.renderer.call(code) if code is not None else (*self.renderer.plain(text), self.renderer.stop)
+        drawn = drawn or spoken
         span = WeightSpan(version=version, start=0, end=len(drawn))
         turn = Turn(0, drawn, (-0.5,) * len(drawn), "stop", (span,))
         self.log.append((prompt.ids, drawn))
         if self.renderer is markers():
             self._require_said(request.messages, prompt.ids)
-        said, call = read_turn(turn, prompt, self.renderer, request.offered)
-        said = said if whole else said[: len(said) // 2]
-        answer = SentMessage(role="assistant", content=None if call else said, tool_calls=[call] if call else None)
+        read = read_turn(turn, prompt, self.renderer, request)
+        said = read.text if whole else read.text[: len(read.text) // 2]
+        calls = list(read.calls) or None
+        answer = SentMessage(role="assistant", content=None if calls and not said else said, tool_calls=calls)
         self.newest, added = append_turn(
             self.sessions, request, prompt, turn, answer, version=version, created="", whole=whole
         )
@@ -220,6 +223,39 @@ def test_an_append_only_client_extends_its_tokens(format_: Callable[[], Renderer
     assert (len(engine.trees), samples(engine.newest), all(engine.extended[1:])) == (1, 1, True)
     assert {node.why for node in engine.newest.nodes} == {""}
     engine.require_exact()
+
+
+@pytest.mark.parametrize("how", range(len(REWORDED)))
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_client_of_text_and_several_calls_extends_its_tokens(how: int, order: int) -> None:
+    engine = Engine(qwen())
+    said = [user("what is 2*3?")]
+    for turn in range(4):
+        codes = [f"print('a long enough program to be known', {turn}, {number})" for number in range(3)]
+        answer = engine.ask(said, drawn=text_and_calls(qwen(), "I look.", *map(ToolRequest, codes)))
+        assert (answer["content"], len(answer["tool_calls"])) == ("I look.", 3)
+        said += [sent_back(answer, how)]
+        results = [
+            {"role": "tool", "tool_call_id": one.get("id"), "content": f"saw {turn} {number}"}
+            for number, one in enumerate(said[-1]["tool_calls"])
+        ]
+        said += results[:: order if how not in (1, 2) else 1]  # without ids they come in order
+    assert all(engine.extended[1:])
+    assert {node.why for node in engine.newest.nodes} == {""}
+    text = engine.renderer.text(engine.log[-1][0])
+    assert [text.index(f"saw {turn} {number}") for turn in range(3) for number in range(3)] == sorted(
+        text.index(f"saw {turn} {number}") for turn in range(3) for number in range(3)
+    )
+    said += [user("sure?"), {"role": "system", "content": "x"}, user("really?")]
+    said[0] = user("what is 3*3?")  # all is rewritten, with the turns as they were drawn
+    engine.ask(said, text="yes")
+    rewritten = engine.renderer.text(engine.log[-1][0])
+    assert rewritten.count("I look.\n<tool_call>") == 4
+    assert "</tool_call>\n<tool_call>" in rewritten
+    engine.require_exact()
+    said.pop(2)
+    with pytest.raises(ConversationError, match="one tool message each"):
+        engine.ask(said, text="no")
 
 
 def test_a_client_in_text_alone_extends_where_the_format_keeps_earlier_turns() -> None:

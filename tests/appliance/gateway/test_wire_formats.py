@@ -12,6 +12,7 @@ import anthropic
 import openai
 import pytest
 from anthropic import Anthropic
+from chat_models import text_and_calls
 from gateway_kit import SLOTS
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,8 +58,8 @@ def responded(gateway: Any, given: Any = "hi", token: str = "plain", **fields: A
         return client.responses.create(model="champion", input=given, **fields)
 
 
-def response_stream(gateway: Any, given: Any = "hi", **fields: Any) -> tuple[list[Any], Any]:
-    with gateway.client() as client, client.responses.stream(model="champion", input=given, **fields) as stream:
+def response_stream(gateway: Any, given: Any = "hi", token: str = "plain", **fields: Any) -> tuple[list[Any], Any]:
+    with gateway.client(token) as client, client.responses.stream(model="champion", input=given, **fields) as stream:
         events = list(stream)
         return events, events[-1].response
 
@@ -106,6 +107,131 @@ def test_a_messages_client_calls_a_tool_and_sends_its_result_back(gateway: Any) 
     done = said(gateway, messages=messages, tools=[THEIR_TOOL], tool_choice={"type": "auto"})
     assert done.content[0].text.strip() == "It rains."
     assert done.assay["unused"] == ["messages.content.thinking"]
+
+
+TWO = [ToolRequest(tool="getWeather", arguments={"city": city}) for city in ("Ulm", "Bern")]
+OPENAI_TOOL = {"type": "function", "function": {name: OUR_TOOL[name] for name in ("name", "description", "parameters")}}
+
+
+def asked_in_chat(gateway: Any, stream: bool, messages: list[Any], **fields: Any) -> tuple[str, list[Any], list[Any]]:
+    """Returns text and calls of an answer, and the messages of a client that has run them."""
+    fields |= {"model": "champion", "messages": messages, "tools": [OPENAI_TOOL]}
+    with gateway.client("agent") as client:
+        if stream:
+            with client.chat.completions.stream(**fields) as events:
+                said = events.get_final_completion().choices[0].message
+        else:
+            said = client.chat.completions.create(**fields).choices[0].message
+    calls = said.tool_calls or []
+    results = [{"role": "tool", "tool_call_id": one.id, "content": f"in {one.id}"} for one in calls]
+    return said.content, [json.loads(one.function.arguments) for one in calls], [*messages, said, *results[::-1]]
+
+
+def asked_in_messages(
+    gateway: Any, stream: bool, messages: list[Any], **fields: Any
+) -> tuple[str, list[Any], list[Any]]:
+    fields |= {"messages": messages, "tools": [THEIR_TOOL], "token": "agent"}
+    content = (streamed(gateway, **fields)[1] if stream else said(gateway, **fields)).content
+    calls = [one for one in content if one.type == "tool_use"]
+    results = [{"type": "tool_result", "tool_use_id": one.id, "content": f"in {one.id}"} for one in calls]
+    more = [
+        {"role": "assistant", "content": [one.model_dump() for one in content]},
+        {"role": "user", "content": results},
+    ]
+    assert [one.type for one in content] == ["text"] + ["tool_use"] * len(calls)
+    return content[0].text, [one.input for one in calls], [*messages, *more]
+
+
+def asked_in_responses(
+    gateway: Any, stream: bool, messages: list[Any], **fields: Any
+) -> tuple[str, list[Any], list[Any]]:
+    fields |= {"tools": [OUR_TOOL], "token": "agent"}
+    final = response_stream(gateway, messages, **fields)[1] if stream else responded(gateway, messages, **fields)
+    calls = [one for one in final.output if one.type == "function_call"]
+    results = [{"type": "function_call_output", "call_id": one.call_id, "output": f"in {one.id}"} for one in calls]
+    assert [one.type for one in final.output] == ["message"] + ["function_call"] * len(calls)
+    assert len({one.id for one in final.output}) == len(final.output)
+    back = [one.model_dump(exclude_none=True) for one in final.output]
+    return final.output_text, [json.loads(one.arguments) for one in calls], [*messages, *back, *results]
+
+
+FORMATS = [asked_in_chat, asked_in_messages, asked_in_responses]
+
+
+def newest_prompt(gateway: Any) -> tuple[int, ...]:
+    prompt: tuple[int, ...] = gateway.engine.requests[max(gateway.engine.requests)].prompt
+    return prompt
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("asked", FORMATS)
+def test_text_and_several_calls_reach_the_client_and_its_next_request_extends_the_turn(
+    gateway: Any, asked: Any, stream: bool
+) -> None:
+    turn = text_and_calls(gateway.renderer, "I look.", *TWO, tools=(WEATHER,))
+    gateway.says(turn)
+    text, calls, messages = asked(gateway, stream, [{"role": "user", "content": f"where does it rain? {stream}"}])
+    assert (text, calls) == ("I look.", [{"city": "Ulm"}, {"city": "Bern"}])
+    sampled = newest_prompt(gateway) + turn
+    gateway.says(gateway.renderer.answer("In Ulm."))
+    text, calls, _ = asked(gateway, stream, messages)
+    assert (text.strip(), calls) == ("In Ulm.", [])
+    assert newest_prompt(gateway)[: len(sampled)] == sampled
+    (kept,) = [one for one in gateway.kept.all() if one.nodes[1].ids == turn and one.nodes[0].ids + turn == sampled][:1]
+    assert [node.why for node in kept.nodes if node.sampled] == ["", ""]
+    assert kept.nodes[2].call.arguments == {"city": "Ulm"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "single"),
+    [
+        (asked_in_chat, {"parallel_tool_calls": False}),
+        (asked_in_messages, {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}),
+        (asked_in_responses, {"parallel_tool_calls": False}),
+    ],
+)
+def test_a_client_that_takes_one_call_gets_the_first_and_is_never_read_the_other(
+    gateway: Any, asked: Any, single: dict[str, Any]
+) -> None:
+    gateway.says(text_and_calls(gateway.renderer, "I look.", *TWO, tools=(WEATHER,)))
+    text, calls, messages = asked(gateway, False, [{"role": "user", "content": "where is it dry?"}], **single)
+    assert (text, calls) == ("I look.", [{"city": "Ulm"}])
+    gateway.says(gateway.renderer.answer("In Ulm."))
+    asked(gateway, False, messages, **single)
+    prompt = gateway.renderer.text(newest_prompt(gateway))
+    assert "Bern" not in prompt
+    assert prompt.index("I look.") < prompt.index("Ulm")
+
+
+@pytest.mark.parametrize("asked", FORMATS)
+def test_a_turn_with_a_call_of_no_tool_or_a_broken_one_is_text(gateway: Any, asked: Any) -> None:
+    for wrong in (ToolRequest(tool="other", arguments={}), ToolRequest(tool="getWeather", arguments={"town": 3})):
+        tools = (WEATHER, ClientTool(name="other"))
+        gateway.says(text_and_calls(gateway.renderer, "I look.", CALL, wrong, tools=tools))
+        text, calls, _ = asked(gateway, False, [{"role": "user", "content": "hi"}])
+        assert calls == []
+        assert text.startswith("I look.\n<tool_call>")
+        assert text.count("<tool_call>") == 2
+
+
+def test_a_stop_text_before_a_call_ends_the_answer_there(gateway: Any) -> None:
+    gateway.says(text_and_calls(gateway.renderer, "I look. END", CALL, tools=(WEATHER,)))
+    text, calls, _ = asked_in_chat(gateway, False, [{"role": "user", "content": "hi"}], stop=["END"])
+    assert (text, calls) == ("I look. ", [])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_thoughts_are_beside_the_answer_of_a_chat(gateway: Any, stream: bool) -> None:
+    gateway.says((*gateway.renderer._tokenizer.encode("<think>\nHow?\n</think>\n\n"), *gateway.renderer.answer("So.")))
+    with gateway.client() as client:
+        given = {"model": "champion", "messages": [{"role": "user", "content": "hi"}]}
+        if stream:
+            deltas = [one.choices[0].delta for one in client.chat.completions.create(stream=True, **given)]
+            assert "".join(getattr(one, "reasoning_content", None) or "" for one in deltas) == "How?"
+            assert "".join(one.content or "" for one in deltas).strip() == "So."
+        else:
+            message = client.chat.completions.create(**given).choices[0].message
+            assert (message.reasoning_content, message.content.strip()) == ("How?", "So.")
 
 
 def test_a_conversation_in_messages_is_one_session_and_is_continued_in_any_format(gateway: Any) -> None:
@@ -197,6 +323,62 @@ def test_what_messages_cannot_have_here_is_refused_by_name(gateway: Any, fields:
 def test_what_responses_cannot_have_here_is_refused_by_name(gateway: Any, fields: dict[str, Any], named: str) -> None:
     with pytest.raises(openai.BadRequestError, match=rf"not supported here: .*{named}\b"):
         responded(gateway, **fields)
+
+
+CALLED = {"type": "tool_use", "id": "a", "name": "getWeather", "input": {}}
+NO_SCHEMA = {"type": "object", "$ref": "http://x/"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"messages": [{"role": "user", "content": [CALLED]}]}, r"messages: only an assistant .* tool_use"),
+        ({"messages": [{"role": "user", "content": 7}]}, r"messages.content: must be text"),
+        ({"messages": [{"role": "assistant", "content": [CALLED | {"input": 7}]}]}, r"messages.input: input must be"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]},
+            r"messages: its tool_use_id names no call",
+        ),
+        ({"tools": [THEIR_TOOL, THEIR_TOOL | {"input_schema": NO_SCHEMA}]}, r"tools.1.input_schema: a tool's input_"),
+        ({"stop_sequences": [""]}, r"stop_sequences.0: "),
+        ({"system": 7}, r"system must be text"),
+        ({"tool_choice": {"type": "auto", "disable_parallel_tool_use": 3}}, r"tool_choice.disable_parallel_tool_use: "),
+        ({"extra_body": {"parallel_tool_calls": True}}, r"not supported here: parallel_tool_calls"),
+    ],
+)
+def test_a_fault_in_messages_names_its_own_field(gateway: Any, fields: dict[str, Any], named: str) -> None:
+    with pytest.raises(anthropic.BadRequestError, match=named):
+        said(gateway, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "named", "param"),
+    [
+        ({"given": [{"role": "user", "content": 7}]}, r"input.content: must be text", "input.content"),
+        ({"given": [{"role": "assistant", "content": "x"}]}, r"the last message must be", None),
+        (
+            {"given": [{"type": "function_call_output", "call_id": "a", "output": "x"}]},
+            r"input: its call_id names no call",
+            None,
+        ),
+        (
+            {"given": [{"type": "function_call", "call_id": "a", "name": "x", "arguments": "7"}]},
+            r"input.arguments: arguments must be",
+            "input.arguments",
+        ),
+        ({"tools": [{"type": "web_search"}, OUR_TOOL | {"parameters": NO_SCHEMA}]}, r"tools.parameters: ", None),
+        ({"max_output_tokens": 0}, r"max_output_tokens: ", "max_output_tokens"),
+        ({"extra_body": {"instructions": 7}}, r"instructions must be text", None),
+        ({"given": "word " * SLOTS}, r"context", "input"),
+        ({"extra_body": {"messages": []}}, r"not supported here: messages", None),
+    ],
+)
+def test_a_fault_in_responses_names_its_own_field(
+    gateway: Any, fields: dict[str, Any], named: str, param: str | None
+) -> None:
+    with pytest.raises(openai.BadRequestError, match=named) as refused:
+        responded(gateway, **fields)
+    assert param in (None, refused.value.param)
 
 
 def test_a_responses_client_gets_an_answer_in_one_piece_and_as_a_stream(gateway: Any) -> None:
