@@ -43,7 +43,7 @@ TEST_SECONDS, MOST_SUITE = 20.0, 150
 VERDICT_SECONDS = 60.0
 MEMORY_MIB = 1_024
 BATCH = 12
-SCREEN_SECONDS, SCREEN_TESTS = 0.5, 40
+SCREEN_SECONDS, SCREEN_TESTS = 0.5, 150
 """Processor time and number of the tests that a fault is tried on first."""
 MOST_SOURCE = 80_000
 """Characters of a source that may have a fault: its repair has to fit into a submission."""
