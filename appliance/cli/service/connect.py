@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated
@@ -14,6 +13,7 @@ from typing import Annotated
 import typer
 
 from appliance.cli.service.gateway import tell_when_off
+from appliance.cli.shell.noted_signals import left_by_signal, run_child
 from appliance.cli.shell.options import api_client, read_settings
 from appliance.cli.show.printing import Output, prints
 from appliance.errors import UsageError
@@ -82,11 +82,12 @@ def connect(
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Runs the person's own program in this terminal, and returns its exit code. Ctrl-C is for that program."""
+    """Runs the person's own program in this terminal, and returns its exit code. Ctrl-C is for that program; another
+    signal ends both."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        child = subprocess.Popen(command, env=environment, preexec_fn=partial(signal.signal, signal.SIGINT, before))  # noqa: PLW1509 - no threads here
-        code = child.wait()
+        with left_by_signal(needs_terminal=False):
+            code = run_child(command, env=environment, preexec_fn=partial(signal.signal, signal.SIGINT, before))
     finally:
         signal.signal(signal.SIGINT, before)
     return code if code >= 0 else 128 - code

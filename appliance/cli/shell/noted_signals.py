@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 AFTER_SECONDS = 0.05
 """Delay before a dropped interrupt is raised again, in seconds; repeated if dropped once more."""
@@ -64,9 +64,10 @@ def left_by_signal(*, needs_terminal: bool) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def run_child(command: Sequence[str]) -> int:
-    """Runs a child process and returns its exit code; on an exception ends the child first."""
-    with subprocess.Popen(command) as child:
+def run_child(command: Sequence[str], **options: Any) -> int:
+    """Runs a child process, with these options of Popen, and returns its exit code; on an exception ends the child
+    first."""
+    with subprocess.Popen(command, **options) as child:
         try:
             return child.wait()
         except BaseException:

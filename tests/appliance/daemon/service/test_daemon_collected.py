@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -286,7 +287,10 @@ def test_an_agent_program_gets_a_token_of_its_own_and_is_started_with_it_or_told
     for wrong in (("connect", "emacs"), ("connect", "openai", "--run"), ("connect", "codex", "--", "exec")):
         assert ask(*wrong).returncode == 2
     assert ask("connect", "codex", "--run").stdout.startswith("assay-")
+    program.write_text("#!/bin/sh\nkill -TERM $PPID\nsleep 100\n")
+    assert ask("connect", "codex", "--run", "--consent").returncode == 128 + signal.SIGTERM
     revoked = {one["name"]: one["revoked"] for one in json.loads(ask("gateway", "token", "ls", "--json").stdout)}
+    assert all(when is not None for name, when in revoked.items() if name.startswith("codex"))
     assert revoked["claude-1"] is None
     assert revoked["codex-1"] is not None
     assert "codex-2" not in revoked
