@@ -34,6 +34,8 @@ class Tries(NamedTuple):
     """Attempts that failed, before any success."""
     last: int = 0
     """Attempts made together after those, at least one with success; 0 without any."""
+    passed: int = 0
+    """Attempts that succeeded, of a group that did not stop at the first success; `failed` are its others."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,22 @@ class SuccessModel:
         missed = math.exp(_log_missed(self.a, self.b + failures, more))
         return (1 - self.hopeless_after(failures)) * (1 - missed)
 
+    def differing(self, passed: int, failed: int, more: int) -> float:
+        """Returns the probability that these attempts and `more` further ones do not all come to the same."""
+        if passed and failed:
+            return 1.0
+        if failed:
+            return self.success_within(failed, more)
+        if passed:
+            return -math.expm1(_log_missed(self.b, self.a + passed, more))
+        alike = math.exp(_log_missed(self.a, self.b, more)) + math.exp(_log_missed(self.b, self.a, more))
+        return (1 - self.hopeless) * (1 - alike)
+
     def log_likelihood(self, tries: Tries) -> float:
         """Returns the log-likelihood of a job's attempts, in nats."""
         solvable = math.log1p(-self.hopeless) + _log_missed(self.a, self.b, tries.failed)
+        if tries.passed:
+            return solvable + _log_missed(self.b + tries.failed, self.a, tries.passed)
         if not tries.last:
             return _log_sum(math.log(self.hopeless), solvable)
         return solvable + math.log(-math.expm1(_log_missed(self.a, self.b + tries.failed, tries.last)))

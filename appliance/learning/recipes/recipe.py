@@ -231,6 +231,9 @@ class TrainingRecipe(FiniteRecord):
     """Rollouts trained on per task: G of GRPO-RoC; equal to those sampled, nothing is selected."""
     refills: Annotated[int, UnitName("rounds")] = Field(1, ge=0)
     """Rounds that replace groups with equal rewards, which carry no signal, by fresh tasks."""
+    screening: Annotated[int, UnitName("rollouts")] = Field(0, ge=0)
+    """Rollouts after which a task gets the rest of its group only if right and wrong ones are likely enough, by earlier
+    groups of its taskset and level; otherwise fresh tasks get them. 0 gives every task a whole group."""
     max_staleness: Annotated[int, UnitName("steps")] = Field(0, ge=0, le=64)
     """Maximum age in steps of the weights that drew a token. At 0, sampling and learning alternate; above, rollouts
     continue while the learner works, and receive new weights midway."""
@@ -408,6 +411,14 @@ class TrainingRecipe(FiniteRecord):
             raise ValueError(why)
         return value
 
+    @model_validator(mode="after")
+    def _can_screen(self) -> TrainingRecipe:
+        if self.screening and not 2 <= self.screening < self.rollouts_per_task:
+            raise ValueError(f"screening: use 0, or at least 2 and fewer than the {self.rollouts_per_task} of a group")
+        if self.screening and (self.max_staleness or self.branching.where != "nowhere" or self.reward != "passed"):
+            raise ValueError('screening: needs max_staleness = 0, branching.where = "nowhere" and reward = "passed"')
+        return self
+
     @field_validator("difficulty")
     @classmethod
     def _after_the_steps_before(cls, value: str, info: ValidationInfo) -> str:
@@ -447,4 +458,6 @@ class Recipe(Record):
         why = self.proposer.refusal(self.training.tasks_per_step, self.training.max_staleness)
         if why:
             raise ValueError(why)
+        if self.proposer.proposals and self.training.screening:
+            raise ValueError("a proposal earns by the pass rate of a whole group: set training.screening = 0")
         return self

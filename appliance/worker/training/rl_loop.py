@@ -52,6 +52,7 @@ from appliance.worker.training.known_levels import in_words, known_at, say_exhau
 from appliance.worker.training.partial_rollouts import PartialRollouts
 from appliance.worker.training.proposer import Proposer, of_solvers
 from appliance.worker.training.rollout_limits import RolloutLimits
+from appliance.worker.training.screening import GroupCounts, in_first_block
 from appliance.worker.training.step_sampling import LookAhead, SamplingTook, StepSample, seen_of, staleness
 from curriculum.contract.task import Task
 from curriculum.difficulty import Difficulty
@@ -96,6 +97,8 @@ class RlLoop:
         self._stopping = EarlyStopping(drop=training.watch_drop, items=training.watch_items)
         self._collapse = CollapseWatch()
         self._difficulty = Difficulty() if training.difficulty == "adaptive" else None
+        self._first_block = training.screening if part.teacher is None else 0
+        self._screened = GroupCounts() if self._first_block else None
         self._limits = RolloutLimits(setup.recipe, progress)
         rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
         self._thrown_out: dict[str, Match] = {}
@@ -137,6 +140,8 @@ class RlLoop:
             self._collapse = CollapseWatch.model_validate(notes.get("collapse", {}))
             if self._difficulty is not None:
                 self._difficulty = Difficulty.model_validate(notes.get("difficulty", {}))
+            if self._screened is not None:
+                self._screened = GroupCounts.model_validate(notes.get("screened", {}))
             self._limits.restore(notes)
         elif self._difficulty is not None:
             self._difficulty = self._begun_with(first)
@@ -213,7 +218,7 @@ class RlLoop:
         say_thrown_out(self._progress, Door.STREAM, list(self._thrown_out.values()))
         self._thrown_out.clear()
         groups = self._groups(fit)
-        attempts = of_attempts(judged)
+        attempts = of_attempts(in_first_block(judged, self._first_block))
         calls = sum(len(one.rollout.own_calls) for one in judged)
         metrics = {
             **success_figures(attempts),
@@ -278,6 +283,7 @@ class RlLoop:
             self._stream,
             refilled=alone,
             known=known,
+            groups=self._screened,
             proposed=proposed,
             max_calls=self._limits.max_calls,
             max_completion=self._limits.max_completion(step),
@@ -323,7 +329,9 @@ class RlLoop:
         asked = tuple(tasks)
         if self._proposer is not None:
             self._proposer.observe(asked, judged)
-        seen = seen_of(asked, judged)
+        seen = seen_of(asked, in_first_block(judged, self._first_block))
+        if self._screened is not None:
+            self._screened = self._screened.after(seen_of(asked, judged))
         if self._difficulty is not None:
             self._difficulty = self._difficulty.after(seen)
         self._limits.observe(self._trainer.step, seen, asked, judged)
@@ -365,7 +373,7 @@ class RlLoop:
         learned["seconds"] = self._free_since - started  # a learner in another process measures only its own time
         if said := halving(learned, self._training):
             self._progress.say_once("warning", said)
-        solved = of_attempts(of_solvers(judged))
+        solved = of_attempts(of_solvers(in_first_block(judged, self._first_block)))
         shown = {REWARD: mean_reward(solved, self._training), LENGTH: mean_length(solved)}
         if learned["tokens"]:
             shown |= {name: learned[name] for name in FIGURES if name in learned}
@@ -406,7 +414,9 @@ class RlLoop:
         with self._seconds.of(CHECKPOINT):
             watch, collapse = self._stopping.model_dump(mode="json"), self._collapse.model_dump(mode="json")
             known = {} if self._difficulty is None else {"difficulty": self._difficulty.model_dump(mode="json")}
-            self._trainer.save(folder, {"watch": watch, "collapse": collapse, **known, **self._limits.notes()})
+            screened = {} if self._screened is None else {"screened": self._screened.model_dump(mode="json")}
+            notes = {"watch": watch, "collapse": collapse, **known, **screened, **self._limits.notes()}
+            self._trainer.save(folder, notes)
             spare = step_folder(self._checkpoints, self._stopping.best_step)
             prune(self._checkpoints, KEEP, spare=(spare,))
             self._progress.save()

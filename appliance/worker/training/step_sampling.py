@@ -1,7 +1,9 @@
 """Samples rollouts for training steps, one step at a time or looking ahead.
 
 Invariants: a step's tasks depend only on the cycle's seed, the step and its executed or proved proposals, however far
-ahead they are sampled. A group without signal stays recorded and is replaced by a fresh task, for a few rounds at most.
+ahead they are sampled; with `screening`, also on the outcomes of earlier groups and of its own first blocks. A group
+without signal stays recorded and is replaced by a fresh task, for a few rounds at most. A round has one block of
+rollouts, or with `screening` two, with no more rollouts than whole groups of its tasks would have.
 
 Look-ahead: with staleness bound S, rollouts of step t begin once the weights have learned t - S steps, and continue
 under newer weights as these arrive; each token records the version that drew it. So step t never learns from a token of
@@ -14,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -23,6 +26,7 @@ from appliance.agent.assignment import Assignment
 from appliance.agent.branching import Branching
 from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent
+from appliance.jobs.success_model import SuccessModel
 from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.learning.signal.grouping import enough, is_masked, of_attempts, reward_of
 from appliance.learning.signal.roc import carry_signal
@@ -31,6 +35,8 @@ from appliance.records.training import Judged
 from appliance.worker.evaluation.evaluate import NO_LIMITS, assignments
 from appliance.worker.setup.context import WorkContext
 from appliance.worker.setup.cycle_setup import CycleSetup
+from appliance.worker.training.screening import GroupCounts, Screen
+from curriculum.contract.errors import ExhaustedError
 from curriculum.contract.task import Task
 from curriculum.difficulty import Difficulty, Place, Seen
 from curriculum.proposing.kind import is_generated
@@ -53,14 +59,20 @@ class StepSample:
         *,
         refilled: bool = True,
         known: Difficulty | None = None,
+        groups: GroupCounts | None = None,
         proposed: Sequence[ProvenTask] = (),
         max_calls: int | None = None,
         max_completion: Mapping[str, int] = NO_LIMITS,
     ) -> None:
         """Begins the sample of one training step, whose tasks come from `stream`. `refilled` replaces tasks without
-        signal by fresh ones. `known` weights the choice of levels. `proposed` tasks replace as many of the stream.
+        signal by fresh ones. `known` weights the choice of levels. `groups` of earlier steps decide which tasks get
+        whole groups; without, all do. `proposed` tasks replace as many of the stream.
         `max_calls` per rollout and `max_completion` by taskset lower the agent's limits."""
-        self._known = known
+        self._known, self._groups = known, groups
+        self._screen: Screen | None = None
+        """Blocks of the current round's tasks, until their second blocks are chosen."""
+        self._continued: list[Task] = []
+        """Tasks of the current round that get a second block, before it is made."""
         self._max_calls, self._max_completion = max_calls, max_completion
         self._proposed = proven_tasks(proposed)
         self._drawn = 0
@@ -73,20 +85,41 @@ class StepSample:
         self._training = setup.recipe.training
         self._fresh: list[Task] = []
         self._missing = self._training.tasks_per_step
+        self._made = 0
+        """Rollouts of earlier rounds."""
         self._rounds = 1 + (self._training.refills if refilled else 0)
 
     def next_round(self) -> list[Assignment]:
         """Returns the assignments of the next rollouts to make for the step; empty when the step is complete."""
+        whole = self._training.rollouts_per_task
+        if self._continued:
+            continued, self._continued = self._continued, []
+            return self._assignments(continued, self._training.screening, whole)
         if not self._missing or not self._rounds:
             return []
         self._rounds -= 1
-        cycle, step, places = self._setup.cycle, self.step, self._training.rollouts_per_task
         own = [] if self.tasks else self._proposed
-        asked = self._stream.tasks(step, self._drawn + self._missing - len(own), self._known)
+        asked = self._stream.tasks(self.step, self._drawn + self._missing - len(own), self._known)
         self._fresh = own + asked[self._drawn :]
+        if self._groups is not None:
+            self._screen = Screen.of(self._models(self._fresh), self._training.screening, whole)
+            more = self._screen.tasks - len(self._fresh)
+            with suppress(ExhaustedError):
+                asked = self._stream.tasks(self.step, len(asked) + more, self._known)
+            self._fresh = own + asked[self._drawn :]
         self._drawn = len(asked)
-        return assignments(
-            self._fresh,
+        first = self._training.screening if self._screen is not None else whole
+        return self._assignments(self._fresh, 0, first - self._training.branching.places(first))
+
+    def _models(self, tasks: Sequence[Task]) -> list[SuccessModel]:
+        assert self._groups is not None
+        return [self._groups.model(Place(task.taskset, task.level)) for task in tasks]
+
+    def _assignments(self, tasks: Sequence[Task], first: int, end: int) -> list[Assignment]:
+        """Returns the assignments of these tasks' rollouts with numbers from `first` up to `end`, exclusive."""
+        cycle, step = self._setup.cycle, self.step
+        every = assignments(
+            tasks,
             self._context.policy,
             f"{cycle}.{Purpose.TRAIN.value}.{step}",
             cycle=cycle,
@@ -94,10 +127,11 @@ class StepSample:
             purpose=Purpose.TRAIN,
             temperature=self._training.temperature,
             seed=lambda task, sample: derive("train", self._setup.seed, step, task.id, sample),
-            samples=places - self._training.branching.places(places),
+            samples=end,
             max_calls=self._max_calls,
             max_completion=self._max_completion,
         )
+        return [one for one in every if one.sample >= first]
 
     @property
     def branching(self) -> Branching | None:
@@ -111,9 +145,23 @@ class StepSample:
         some = judge(rollouts, {task.id: task for task in self._fresh}, self._context.checker)
         self.verifying_seconds += self._context.clock() - started
         require_sound(some, cause)
-        self.tasks += self._fresh
+        if len(self.judged) == self._made:  # else this is a second block
+            self.tasks += self._fresh
         self.judged += some
-        self._missing = len(self._fresh) - tasks_with_signal(some, self._training)
+        if self._screen is not None:
+            self._continued, self._screen = self._worth_more(self._screen, some), None
+        if not self._continued:
+            self._missing = max(0, self._missing - tasks_with_signal(self.judged[self._made :], self._training))
+            self._made = len(self.judged)
+
+    def _worth_more(self, screen: Screen, judged: Sequence[Judged]) -> list[Task]:
+        """Returns the tasks that get a second block after these rollouts of first blocks."""
+        outcomes = Counter((one.rollout.task, one.verdict.passed) for one in judged if not is_masked(one))
+        blocks = [
+            (model, outcomes[task.id, True], outcomes[task.id, False])
+            for model, task in zip(self._models(self._fresh), self._fresh, strict=True)
+        ]
+        return [self._fresh[at] for at in screen.continued(blocks, self._missing * screen.whole)]
 
 
 @dataclass(frozen=True)
