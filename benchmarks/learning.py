@@ -94,6 +94,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "sdpo_half": {"selector": "roc", "self_distillation": {"shown": "reason", "share": 0.5}},
     "lora": {"selector": "roc", "method": "lora", "learning_rate": 1e-4},
     "qlora": {"selector": "roc", "method": "qlora", "learning_rate": 1e-4},
+    "screened": {"selector": "roc", "screening": 4},
     "cut": {"selector": "uniform", "stragglers": {"past": 1.5}},
     "cut_soon": {"selector": "uniform", "stragglers": {"past": 1.1, "share": 0.5}},
 }

@@ -4,9 +4,9 @@
 
 Told are whole groups with right and wrong rollouts, per 1,000 rollouts, in nights of 960 tasks in steps of 16. `whole`
 gives every task a whole group. `mixed` adds a second block only where the first block had both, without a posterior.
-`screened` is the product's choice (`appliance.worker.training.screening`). `misled` is that choice after 64 groups of
-every kind that came from the kind at the other end of the pass rates, so its prior is wrong. `signal` adds
-4 m (n - m) / n² per group of n with m passes; `hard` counts groups of tasks with a success rate below .1.
+`screened` is the product's choice (`appliance.worker.training.screening`). `misled` is that choice by a wrong prior,
+which it keeps all night: 64 groups of every kind that came from the kind at the other end of the pass rates. `signal`
+adds 4 m (n - m) / n² per group of n with m passes; `hard` counts groups of tasks with a success rate below .1.
 
 Simulation: the success rates of `benchmarks.budgets`, which the posterior's model has or lacks, and `banded`: rates
 that the difficulty sampler leaves, so that nearly all groups have both. Replay: the groups that the nights in
@@ -101,7 +101,7 @@ def sampled(tasks: Iterator[Asked], arm: str, first: int, size: int, known: Grou
                 hard += one.rate < HARD
         rollouts += sum(one.judged for one in seen)
         assert sum(one.judged for one in seen) <= TASKS * size
-        if arm in ("screened", "misled"):
+        if arm == "screened":
             known = known.after(seen)
     return {"groups": 1000 * groups / rollouts, "signal": 1000 * signal / rollouts, "hard": 1000 * hard / rollouts}
 
