@@ -14,12 +14,12 @@ continues by a fixed band of pass rates.
 Bias. Given its rewards, a group's rollouts are independent draws of π(·|pass) and π(·|fail), for any rule that reads
 rewards alone. With p the task's success rate, E[∇log π | pass] = ∇p / p and E[∇log π | fail] = -∇p / (1 - p), so a
 group of n with m passes and advantages (r - m/n) / s, where s depends on m alone, contributes on average
-m (n - m) / (n s) · ∇p / (p (1 - p)): nothing if rewards are equal, else a positive multiple of ∇p, at any m. A rule
-therefore changes the weight of a task and never the direction of its gradient, as the difficulty sampler does. The
-second block has one size, since a group that stopped when it looks good would weigh by its luck; a first block with
-both that is beyond the budget is a small group. Weight moves from tasks that are hardly ever or almost
-always solved to the others. This needs rewards of two values, hence `reward = "passed"`. A mean over rollouts would be
-biased, since stopped tasks have fewer of them; pass rates are counted in first blocks (`in_first_block`).
+m (n - m) / (n s) · ∇p / (p (1 - p)): nothing if rewards are equal, else a positive multiple of ∇p. The rule therefore
+changes the weight of a task and never the direction of its gradient, as the difficulty sampler does: weight moves away
+from tasks that are hardly ever or almost always solved. The second block has one size, so luck ends no group; a first
+block with both outcomes that is beyond the budget is a small group. The argument needs two reward values, hence
+`reward = "passed"` (a permitted abstention is a third, rare one); RoC selects afterwards, as in any group. Stopped
+tasks have fewer rollouts, which would bias a mean over all, so pass rates are counted in first blocks.
 
 Invariants: a step samples at most the rollouts that its tasks would have with whole groups. Equal records give equal
 choices. Outcomes of a task's first block and of earlier steps decide; arrival order and time do not.
