@@ -49,8 +49,8 @@ def changes(rule: DrawRule | None) -> bool:
 
 
 def require_form(request: ChatRequest, text: str) -> None:
-    """Raises GatewayError for a complete answer that is no JSON although one was asked for: the parser of its grammar
-    gave up."""
+    """Raises GatewayError for a complete answer that cannot be read as JSON although one was asked for: the parser of
+    its grammar gave up."""
     if request.response_format.schema_ is None:
         return
     try:

@@ -18,7 +18,7 @@ _WORD = "zqx7"
 _OBJECT = re.compile(r"\{\s*" + f'"(?:{_WORD}|code)"' + r"\s*:\s*" + f'(?:7|"{_WORD}")' + r"\s*\}")
 Frame = tuple[str, str, str, str | None]
 """Grammar before arguments, of the text behind them and of the rest, and the space behind a comma in their JSON; None
-if they are no JSON."""
+without JSON."""
 _BLANK = "/[ \\n]{0,4}/"
 _THOUGHTS = ("<think>", "</think>")
 
