@@ -42,7 +42,7 @@ from appliance.gateway.conversation import (
     require_tools,
     write,
 )
-from appliance.gateway.draw_rules import CHANGED, changes, logprobs_of, require_form, rule_of
+from appliance.gateway.draw_rules import CHANGED, changes, logprobs_of, require_form, rule_of, unbound
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
 from appliance.gateway.message_tree import Continuation, OpenSessions
 from appliance.gateway.openai_responses import RESPONSES_FORMAT
@@ -63,7 +63,7 @@ from appliance.gateway.sessions import KeptSessionError
 from appliance.gateway.tokens import GatewayToken
 from appliance.inference.engine import GenerationRequest, Turn
 from appliance.inference.engine_loop import EngineLoop
-from appliance.inference.http.generate_server import turn_or_abort
+from appliance.inference.http.generate_server import hung_up
 from appliance.system.slow_readers import STALL_SECONDS, TimedStream, answer_in_time
 
 log = structlog.get_logger("assay")
@@ -200,13 +200,17 @@ class GatewayApi:
         prepared = await run_in_threadpool(self._prepared, form, asked, token, attempt)
         if asked.stream:
             return _streamed(self._stream(prepared))
-        numbers, (first, *others) = self._begun(prepared)
+        numbers, waiting = self._begun(prepared)
+        reply = asyncio.ensure_future(self._reply(prepared, waiting))
+        left = asyncio.ensure_future(hung_up(request))
         try:
-            watched = turn_or_abort(request, self._loop, numbers[0], first)
-            reply = await self._reply(prepared, [watched, *others])
+            await asyncio.wait((reply, left), return_when=asyncio.FIRST_COMPLETED)
+            if not reply.done():
+                self._abort(numbers)
+            return JSONResponse(form.whole(await reply, asked))
         finally:
+            left.cancel()
             self._abort(numbers)
-        return JSONResponse(form.whole(reply, asked))
 
     def _begun(self, asked: PreparedChat) -> tuple[list[int], list[asyncio.Future[Turn]]]:
         """Asks the engine for the answers to a request, each with its own seed; returns their numbers there."""
@@ -328,9 +332,8 @@ class GatewayApi:
         text, calls, complete = read.text, read.calls, turn.ended == "stop"
         cuts = [(at, stop) for stop in request.stop if (at := text.find(stop)) >= 0]
         text, calls, complete = (text[: min(cuts)[0]], (), True) if cuts else (text, calls, complete)
-        if not calls and complete and not cuts:
-            require_form(request, text)
-        free = request.demands_call and not (asked.generation.rule and asked.generation.rule.grammar)
+        if complete and not cuts:
+            require_form(request, asked.generation.rule, text, called=bool(calls))
         checked = None
         if request.assay.check is not None and not calls:
             checked = await self._checks.check(request.assay.check, text, complete=complete)
@@ -350,7 +353,7 @@ class GatewayApi:
             prompt_tokens=len(asked.prompt.ids),
             tokens=len(turn.ids),
             session=await self._kept(asked, turn, message, checked, cut=less) if asked.token.consent else None,
-            unused=(*request.unused, *["tool_choice"] * free),
+            unused=(*request.unused, *unbound(request, asked.generation.rule)),
             logprobs=tuple(logprobs_of(turn, served.renderer)) if request.logprobs else None,
             cut=min(cuts)[1] if cuts else None,
             verdict=None if checked is None else checked.verdict,

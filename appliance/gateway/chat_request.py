@@ -267,6 +267,8 @@ class ChatRequest(_Sent):
         if self.messages[-1].role == "assistant" or not any(one.role in ("user", "tool") for one in self.messages):
             raise ValueError("the last message must be one to the model, and not all may have the role system")
         answered_calls(self.messages)
+        if self.top_logprobs and not self.logprobs:
+            raise ValueError("top_logprobs are given only with logprobs")
         names = [one.function.name for one in self.tools]
         if len(set(names)) < len(names):
             raise ValueError("two tools have the same name")

@@ -12,10 +12,12 @@ from appliance.gateway.champion import ServedModel
 from appliance.gateway.chat_request import ChatRequest
 from appliance.gateway.replies import GatewayError
 from appliance.inference.engine import DrawRule, Turn
+from appliance.rendering.grammar_probe import TOO_COMPLEX, grammar_fault
 from appliance.rendering.grammars import turn_grammar
 from appliance.rendering.renderer import Ids, Renderer
 from common import strict_json
 from common.strict_json import Bounds, NotJsonError
+from curriculum.worlds.tool_schema import misfit
 
 CHANGED = "its draws were restricted as the client asked"
 _ANSWER = Bounds(8 << 20)
@@ -35,10 +37,12 @@ def rule_of(request: ChatRequest, served: ServedModel, before: Ids, *, restricts
     grammar = ""
     if schema is not None or request.demands_call:
         grammar = turn_grammar(served.renderer, served.marks, before, request.offered, schema)
-        if schema is not None and not grammar:
+        fault = grammar_fault(grammar) if grammar else "its format writes no such answer"
+        if fault and schema is not None:
             form = request.own_names("response_format")
-            said = f"this model cannot be bound to {form}" + " beside tools" * bool(request.offered)
-            raise GatewayError(400, said, param=form)
+            said = f"this model cannot be bound to {form}" + " beside these tools" * bool(request.offered)
+            raise GatewayError(400, f"{said}: {fault}", param=form)
+        grammar = "" if fault else grammar
     rule = DrawRule(grammar, request.top_p, top)
     return None if rule == DrawRule() else rule
 
@@ -48,22 +52,32 @@ def changes(rule: DrawRule | None) -> bool:
     return rule is not None and (bool(rule.grammar) or rule.top_p < 1)
 
 
-def require_form(request: ChatRequest, text: str) -> None:
-    """Raises GatewayError for a complete answer that cannot be read as JSON although one was asked for: the parser of
-    its grammar gave up."""
-    if request.response_format.schema_ is None:
+def require_form(request: ChatRequest, rule: DrawRule | None, text: str, *, called: bool) -> None:
+    """Raises GatewayError for a complete turn that is not what its grammar demands: its parser gave up."""
+    if rule is None or not rule.grammar or called:
         return
+    schema = None if request.demands_call else request.response_format.schema_
+    if schema is None:
+        raise GatewayError(400, f"the call that tool_choice demands: {TOO_COMPLEX}", param="tool_choice")
     try:
-        strict_json.read(text.strip(), _ANSWER)
+        fault = misfit(schema, strict_json.read(text.strip(), _ANSWER))
     except NotJsonError as error:
+        fault = str(error)
+    if fault:
         form = request.own_names("response_format")
-        raise GatewayError(
-            400, f"the answer does not fit {form} ({error}): use a simpler schema", param=form
-        ) from error
+        raise GatewayError(400, f"the answer does not fit {form} ({fault[:200]}): use a simpler schema", param=form)
+
+
+def unbound(request: ChatRequest, rule: DrawRule | None) -> list[str]:
+    """Returns the fields of a request that its answer is not bound to."""
+    free = request.demands_call and not (rule is not None and rule.grammar)
+    form = request.demands_call and request.response_format.schema_ is not None
+    return ["tool_choice"] * free + [request.own_names("response_format")] * form
 
 
 def logprobs_of(turn: Turn, renderer: Renderer) -> list[dict[str, Any]]:
-    """Returns the log-probabilities of a turn's tokens in OpenAI's shape, without the stop token."""
+    """Returns the log-probabilities of all tokens of a turn in OpenAI's shape, without the stop token: those of calls,
+    thoughts and what a stop text cut too."""
     stops = (renderer.stop, *renderer.other_stops)
     count = len(turn.ids) - (bool(turn.ids) and turn.ids[-1] in stops)
     tops = turn.top or ((),) * len(turn.ids)

@@ -84,6 +84,8 @@ class _ResponsesReading:
         chat |= self._text(given.get("text"))
         if isinstance(given.get("include"), list) and _LOGPROBS in given["include"]:
             chat["logprobs"] = True
+        elif chat.pop("top_logprobs", 0):
+            self.told.add("top_logprobs")
         if "max_output_tokens" in given:
             chat["max_completion_tokens"] = given["max_output_tokens"]
         if "tools" in given:

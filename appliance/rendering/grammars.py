@@ -37,7 +37,7 @@ def turn_grammar(
     for tool in tools:
         asked = ToolRequest(_WORD) if tool.name == PYTHON.name else ToolRequest(tool=tool.name, arguments={_WORD: 7})
         try:
-            frame = _frame(renderer, marks, renderer.request(asked, tools))
+            frame = _frame(renderer, marks, renderer.request(asked, (tool,)))
         except RenderingError:
             return ""
         if frame is None or (frame[3] is None and tool.name != PYTHON.name):

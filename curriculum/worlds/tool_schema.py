@@ -59,13 +59,25 @@ def _fault_of(tool: ToolSchema, arguments: object) -> str:
     value = json.loads(text)
     if _Steps(tool.parameters).too_many(value):
         return f"the arguments of {tool.name} are too long for its schema: send fewer or shorter values"
+    wrong = _misfit(tool.parameters, value)
+    return f"{tool.name}: {wrong}"[:TOLD] if wrong else ""
+
+
+def misfit(schema: dict[str, Any], value: object) -> str:
+    """Returns what in plain JSON does not fit a usable schema, as a sentence, which may quote it; empty if all does."""
+    if _Steps(schema).too_many(value):
+        return "it is too long for its schema"
+    return printable(_misfit(schema, value))
+
+
+def _misfit(schema: dict[str, Any], value: object) -> str:
     from jsonschema_rs import ValidationError
 
     try:
-        schema_validator(json.dumps(tool.parameters)).validate(value)
+        schema_validator(json.dumps(schema)).validate(value)
     except ValidationError as error:
         where = ".".join(str(step) for step in error.instance_path)
-        return f"{tool.name}{f': `{where}`' if where else ''}: {error.message}"[:TOLD]
+        return f"`{where}`: {error.message}" if where else str(error.message)
     return ""
 
 

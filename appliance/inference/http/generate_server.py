@@ -276,7 +276,7 @@ class GenerateApi:
 
 async def turn_or_abort(request: Request, loop: EngineLoop, number: int, turn: asyncio.Future[Turn]) -> Turn:
     """Waits for the turn that the engine samples, and returns it; aborts it if the client disconnects."""
-    left = asyncio.ensure_future(_hung_up(request))
+    left = asyncio.ensure_future(hung_up(request))
     try:
         await asyncio.wait((turn, left), return_when=asyncio.FIRST_COMPLETED)
         if not turn.done():
@@ -286,7 +286,8 @@ async def turn_or_abort(request: Request, loop: EngineLoop, number: int, turn: a
         left.cancel()
 
 
-async def _hung_up(request: Request) -> None:
+async def hung_up(request: Request) -> None:
+    """Waits until a client disconnects."""
     while not await request.is_disconnected():
         await asyncio.sleep(0.2)
 

@@ -357,6 +357,9 @@ class TorchEngine:
             self._rules.restrict(ruled, logits, temperature)
         found = draw(logits, table.uniform().to(device), temperature.to(device))
         drawn, logprobs = (one.cpu() for one in found)
+        for row in ruled:
+            if not logprobs[row].isfinite():  # a device may sum so that a forbidden token has a share
+                drawn[row], logprobs[row] = self._rules.most_probable(logits[row], float(temperature[row]))
         if not logprobs[sampling].isfinite().all():
             raise NoProbabilitiesError(
                 f"the weights {self._version} give no finite probabilities",

@@ -1,11 +1,13 @@
 """Restricts the draws of single rows: by a grammar, or to the most probable tokens.
 
-Invariants: rows without a rule are drawn as ever. Grammars are parsed by llguidance, which bounds their cost; if it
-gives up on a turn, the turn ends there, and `Turn.ids` do not fit the grammar: who asked for it checks what it got.
+Invariants: rows without a rule are drawn as ever. A grammar is compiled once; who gives one has compiled it before in
+a process of its own, as that can take all memory. If llguidance gives up on a turn, the turn ends there, and `Turn.ids`
+do not fit the grammar: who asked for it checks what it got.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +18,8 @@ from torch import Tensor
 from appliance.inference.engine import DrawRule, GenerationRequest, ModelFiles
 
 TOKENIZER = "tokenizer.json"
+MOST_COMPILED = 32
+"""Grammars that stay compiled."""
 
 
 class DrawRules:
@@ -26,6 +30,8 @@ class DrawRules:
         """Text of the model's tokenizer.json; empty if it is unknown."""
         self._readers: dict[tuple[int, ...], Any] = {}
         """llguidance's tokenizer by stop tokens."""
+        self._compiled: OrderedDict[tuple[str, tuple[int, ...]], Any] = OrderedDict()
+        """Unused matchers by grammar and stop tokens."""
         self._rules: dict[int, DrawRule] = {}
         self._matchers: dict[int, Any] = {}
         self._top: dict[int, list[tuple[tuple[int, float], ...]]] = {}
@@ -38,6 +44,7 @@ class DrawRules:
         files: ModelFiles = weights if isinstance(weights, Mapping) else {}
         self.clear()
         self._readers = {}
+        self._compiled.clear()
         self._tokenizer = files.get(TOKENIZER, b"").decode(errors="replace")
 
     def clear(self) -> None:
@@ -55,17 +62,28 @@ class DrawRules:
         self._top[request.id] = []
 
     def _matcher(self, grammar: str, request: GenerationRequest, vocabulary: int) -> Any:
-        from llguidance import LLMatcher, LLTokenizer
-
         if not self._tokenizer:
             raise ValueError("an answer can be bound to a grammar only for a model with its tokenizer.json")
-        if request.stops not in self._readers:
-            made = LLTokenizer(self._tokenizer, n_vocab=vocabulary, eos_token=list(request.stops))
-            self._readers[request.stops] = made
-        matcher = LLMatcher(self._readers[request.stops], LLMatcher.grammar_from_lark(grammar), log_level=0)
+        key = (grammar, request.stops)
+        if key not in self._compiled:
+            self._compiled[key] = self._made(grammar, request.stops, vocabulary)
+            while len(self._compiled) > MOST_COMPILED:
+                self._compiled.popitem(last=False)
+        self._compiled.move_to_end(key)
+        matcher = self._compiled[key].deep_copy()
         begun = request.prompt[len(request.prompt) - request.rule.drawn :] if request.rule is not None else ()
-        if matcher.is_error() or not matcher.consume_tokens(list(begun)):
-            raise ValueError(f"the grammar cannot be used: {matcher.get_error()[:200]}")
+        if not matcher.consume_tokens(list(begun)):
+            raise ValueError("the turn does not begin as its grammar does")
+        return matcher
+
+    def _made(self, grammar: str, stops: tuple[int, ...], vocabulary: int) -> Any:
+        from llguidance import LLMatcher, LLTokenizer
+
+        if stops not in self._readers:
+            self._readers[stops] = LLTokenizer(self._tokenizer, n_vocab=vocabulary, eos_token=list(stops))
+        matcher = LLMatcher(self._readers[stops], LLMatcher.grammar_from_lark(grammar), log_level=0)
+        if matcher.is_error():
+            raise ValueError(f"the grammar cannot be used: {matcher.get_error().splitlines()[0][:200]}")
         return matcher
 
     def restrict(self, rows: Mapping[int, GenerationRequest], logits: Tensor, temperature: Tensor) -> None:
@@ -81,7 +99,7 @@ class DrawRules:
                 logits[row] = nucleus(logits[row], float(temperature[row]), rule.top_p)
             if rule.top:
                 given = float(temperature[row]) or 1.0
-                best = (logits[row] / given).log_softmax(-1).topk(min(rule.top, logits.shape[-1]))
+                best = ((logits[row] - logits[row].max()) / given).log_softmax(-1).topk(min(rule.top, logits.shape[-1]))
                 pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
                 self._top[request.id].append(tuple((token, value) for token, value in pairs if value > -torch.inf))
 
@@ -94,6 +112,12 @@ class DrawRules:
         if matcher.is_error() or not mask.any():
             mask[list(request.stops)] = True
         logits.masked_fill_(~mask.to(logits.device), -torch.inf)
+
+    @staticmethod
+    def most_probable(logits: Tensor, temperature: float) -> tuple[int, float]:
+        """Returns the most probable token of logits `[V]`, and its log-probability."""
+        best = int(logits.argmax())
+        return best, float(((logits - logits[best]) / (temperature or 1.0)).log_softmax(-1)[best])
 
     def drawn(self, request: GenerationRequest, token: int) -> None:
         """Tells a request's rule the token that was drawn."""
@@ -112,7 +136,8 @@ class DrawRules:
 def nucleus(logits: Tensor, temperature: float, top_p: float) -> Tensor:
     """Returns logits `[V]` with minus infinity outside the most probable tokens at this temperature, the fewest whose
     probabilities sum to at least `top_p`. Source: Holtzman et al., The Curious Case of Neural Text Degeneration."""
-    values, order = (logits / temperature).softmax(-1).sort(descending=True, stable=True)
+    # After subtracting the peak, so that a tiny temperature gives no infinity.
+    values, order = ((logits - logits.max()) / temperature).softmax(-1).sort(descending=True, stable=True)
     kept = values.cumsum(-1) - values < top_p
     kept[0] = True
     return logits.masked_fill(~torch.zeros_like(kept).scatter(0, order, kept), -torch.inf)

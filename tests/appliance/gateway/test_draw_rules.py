@@ -107,6 +107,27 @@ def test_probabilities_are_of_the_tokens_drawn_and_sum_to_at_most_one(drawing: G
     assert drawing.ask("Rome?", seed=5, max_tokens=12).choices[0].logprobs is None
 
 
+@pytest.mark.parametrize("fields", [{}, {"response_format": FORM}])
+def test_a_temperature_near_nothing_draws_the_most_probable_token(drawing: Gateway, fields: dict[str, Any]) -> None:
+    tiny, greedy = (
+        drawing.ask("Rome?", temperature=one, top_p=0.5, max_tokens=60, **fields).choices[0].message.content
+        for one in (1e-40, 0)
+    )
+    assert tiny == greedy
+
+
+def test_a_call_by_a_schema_that_nothing_can_be_drawn_by_stays_a_wish(drawing: Gateway) -> None:
+    tool = {"type": "object", "properties": {"a": {"type": "integer", "multipleOf": 1999993}}, "required": ["a"]}
+    said = drawing.ask(
+        "Rome?",
+        tools=[{"type": "function", "function": {"name": "odd", "parameters": tool}}],
+        tool_choice="required",
+        response_format=FORM,
+        max_tokens=5,
+    )
+    assert said.assay["unused"] == ["tool_choice", "response_format"]
+
+
 def test_likely_tokens_alone_are_drawn_and_share_the_probability(drawing: Gateway) -> None:
     said = drawing.ask("Rome?", seed=5, max_tokens=20, top_p=1e-6, logprobs=True, top_logprobs=2)
     for one in said.choices[0].logprobs.content:
@@ -161,6 +182,10 @@ def test_the_other_formats_are_bound_too(drawing: Gateway) -> None:
     assert called.stop_reason == "tool_use"
 
 
+def form(schema: dict[str, Any]) -> Any:
+    return {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object", **schema}}}
+
+
 ENDLESS = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}}
 
 
@@ -177,10 +202,18 @@ ENDLESS = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs"
             {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"not": {}}}}},
             "JSON Schema",
         ),
+        (
+            {"response_format": form({"properties": {"a": {"type": "integer", "multipleOf": 1999993}}})},
+            "response_format: it is too complex",
+        ),
+        ({"response_format": form({"patternProperties": {f"^p{at:03}": {} for at in range(700)}})}, "too complex"),
+        ({"response_format": form({"properties": {f"p{at}": {} for at in range(800)}})}, "too complex|simpler schema"),
+        ({"response_format": form({"properties": {"a": {"not": {}}}, "required": ["a"]})}, "response_format: "),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"top_p": 0}, "top_p"),
         ({"n": 9}, "n"),
-        ({"top_logprobs": 21}, "top_logprobs"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
+        ({"top_logprobs": 2}, "top_logprobs are given only with logprobs"),
     ],
 )
 def test_what_nothing_can_be_drawn_by_is_refused(drawing: Gateway, fields: dict[str, Any], said: str) -> None:
