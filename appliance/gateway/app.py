@@ -76,6 +76,8 @@ MOST_ATTEMPTS = 64
 """Newest requests whose answer a retry gets again."""
 RETRY = "x-stainless-retry-count"
 """Header of OpenAI's clients: how often this request was sent before."""
+UNREAD = "its stream was not read to the end"
+"""Reason why a turn is not trained on."""
 LEAST_DIGITS = 12
 """Shortest digest prefix accepted as a model name."""
 
@@ -287,12 +289,18 @@ class GatewayApi:
         head = StreamHead(asked.name, asked.created, asked.request.model, len(asked.prompt.ids))
         numbers, waiting = self._begun(asked)
         reply = asyncio.ensure_future(self._reply(asked, waiting))
+        read = False
         try:
             yield form.begin(head)
             while not (await asyncio.wait((reply,), timeout=BEAT_SECONDS))[0]:
                 yield form.beat
-            for chunk in form.rest(await reply, asked.request):
-                yield chunk
+            chunks = form.rest(await reply, asked.request)
+            last = next(chunks)
+            for chunk in chunks:
+                yield last
+                last = chunk
+            read = True
+            yield last
         except GatewayError as error:
             yield form.failed(error, head)
         except Exception as error:
@@ -303,6 +311,16 @@ class GatewayApi:
             reply.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await reply
+            if not read and not reply.cancelled() and reply.exception() is None:
+                await run_in_threadpool(self._set_aside, reply.result())
+
+    def _set_aside(self, reply: ChatReply) -> None:
+        """Notes that the client has not read all of an answer: it may ask again, and go on from another."""
+        with _told():
+            for one in (reply, *reply.others):
+                if one.session is not None:
+                    self._live.set_aside(one.session, one.node, UNREAD)
+                    self._keeper.set_aside(one.session, one.node, UNREAD)
 
     async def _reply(self, asked: PreparedChat, waiting: Sequence[Awaitable[Turn]]) -> ChatReply:
         attempt = asyncio.get_running_loop().create_future()
@@ -340,6 +358,9 @@ class GatewayApi:
         said = None if calls and not text else text
         message = SentMessage(role="assistant", content=said, tool_calls=list(calls) or None)
         less = bool(cuts) or not read.whole
+        session, node = None, -1
+        if asked.token.consent:
+            session, node = await self._kept(asked, turn, message, checked, cut=less)
         ended: Literal["stop", "length", "tool_calls"] = "stop" if complete else "length"
         return ChatReply(
             id=asked.name,
@@ -352,7 +373,8 @@ class GatewayApi:
             ended="tool_calls" if calls else ended,
             prompt_tokens=len(asked.prompt.ids),
             tokens=len(turn.ids),
-            session=await self._kept(asked, turn, message, checked, cut=less) if asked.token.consent else None,
+            session=session,
+            node=node,
             unused=(*request.unused, *unbound(request, asked.generation.rule)),
             logprobs=tuple(logprobs_of(turn, served.renderer)) if request.logprobs else None,
             cut=min(cuts)[1] if cuts else None,
@@ -361,9 +383,9 @@ class GatewayApi:
 
     async def _kept(
         self, asked: PreparedChat, turn: Turn, message: SentMessage, checked: CheckedAnswer | None, *, cut: bool
-    ) -> str | None:
-        """Stores the answered conversation, and returns the id of its session; None if it could not be stored or was
-        deleted. After a `cut` the client has less of the turn than its tokens."""
+    ) -> tuple[str | None, int]:
+        """Stores the answered conversation, and returns the id of its session, None if it could not be stored or was
+        deleted, and the turn there. After a `cut` the client has less of the turn than its tokens."""
         request, served, whole = asked.request, asked.served, turn.ended == "stop" and not cut
         append = partial(append_turn, version=served.version, created=self._keeper.now(), whole=whole)
         tree, added = await run_in_threadpool(append, *(self._live, request, asked.prompt, turn, message))
@@ -377,7 +399,7 @@ class GatewayApi:
             )
         if tree.recorded and not kept:
             self._live.forget(tree)
-        return tree.id if kept else None
+        return tree.id if kept else None, added.node
 
     async def _verdict(self, request: Request) -> Response:
         token: GatewayToken = request.scope["token"]

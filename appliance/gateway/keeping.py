@@ -92,6 +92,16 @@ class SessionKeeper:
             session.recorded = True
             return kept
 
+    def set_aside(self, name: str, node: int, why: str) -> None:
+        """Stores why a turn is not trained on; nothing for a session that was deleted or redacted. Raises OSError,
+        KeptSessionError."""
+        with self._lock_of(name):
+            stored = self._stored(name)
+            if stored is not None and node < len(stored.nodes):
+                nodes = [one.model_copy(update={"why": one.why or why}) if at == node else one
+                         for at, one in enumerate(stored.nodes)]  # fmt: skip
+                self.files.put(stored.model_copy(update={"nodes": tuple(nodes)}), new=False)
+
     def judge(self, kept: KeptSession, checked: CheckedAnswer) -> bool:
         """Adds a verdict to a stored gateway session. Returns False if it has a newer turn than `kept`. Raises OSError,
         KeptSessionError (for a deleted session too)."""

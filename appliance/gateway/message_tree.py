@@ -244,6 +244,12 @@ class OpenSessions:
                 self._live.popitem(last=False)
             return turn
 
+    def set_aside(self, name: str, node: int, why: str) -> None:
+        """Notes why a turn of an open session is not trained on."""
+        with self._lock:
+            if (tree := self._live.get(name)) is not None:
+                tree.nodes[node] = tree.nodes[node].model_copy(update={"why": tree.nodes[node].why or why})
+
     def forget(self, tree: MessageTree) -> None:
         """Removes a session that is not kept: a continuation begins a new one, which is written only if this one still
         is on disk."""

@@ -100,6 +100,8 @@ class ChatReply:
     tokens: int
     session: str | None
     """Id of the stored session; None without consent."""
+    node: int
+    """Its turn in that session."""
     verdict: Verdict | None
     unused: tuple[str, ...]
     """Fields of the request that had no effect."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
@@ -18,8 +19,10 @@ import pytest
 from gateway_kit import until
 
 from appliance.gateway import message_tree, sessions
-from appliance.gateway.chat_request import ClientTool
+from appliance.gateway.chat_request import ChatRequest, ClientTool
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
+from appliance.gateway.replies import CHAT
+from appliance.gateway.server import KnownTokens
 from appliance.gateway.sessions import (
     KeptSession,
     KeptSessionError,
@@ -427,3 +430,32 @@ def test_what_is_kept_is_plain_json(gateway) -> None:
     name = gateway.ask("plain?", token="agent").assay["session"]
     found = json.loads((gateway.kept.folder / f"{name}.json").read_bytes())
     assert (found["token"], found["said"][0]) == ("agent", {"role": "user", "text": "plain?"})
+
+
+@pytest.mark.parametrize(("events", "why"), [(2, "its stream was not read to the end"), (100, "")])
+def test_an_answer_that_its_client_did_not_read_to_the_end_is_kept_and_not_trained_on(
+    gateway, events: int, why: str
+) -> None:
+    said = "one two three four five six " * 20
+    gateway.says(gateway.renderer.answer(said))
+    token = next(one for one in KnownTokens(gateway.data)() if one.name == "agent")
+    messages = [{"role": "user", "content": f"read {events}?"}]
+    asked = ChatRequest.model_validate({"model": "champion", "messages": messages, "stream": True})
+    before = set(gateway.kept.names())
+
+    async def read_some() -> None:
+        stream = gateway.api._stream(gateway.api._prepared(CHAT, asked, token, ""))
+        async for _ in stream:
+            nonlocal events
+            events -= 1
+            if not events:
+                break
+        await stream.aclose()
+
+    asyncio.run(read_some())
+    (name,) = set(gateway.kept.names()) - before
+    (drawn,) = [one for one in gateway.kept.get(name).nodes if one.sampled]
+    assert (drawn.why, drawn.trains) == (why, not why)
+    more = [*messages, {"role": "assistant", "content": said}, {"role": "user", "content": "more"}]
+    assert gateway.ask(messages=more, token="agent").assay["session"] == name
+    assert [one.why for one in gateway.kept.get(name).nodes if one.sampled] == [why, ""]
