@@ -36,16 +36,7 @@ from appliance.gateway.message_tree import (
 from appliance.inference.engine import Turn
 from appliance.records.rollouts import Message, Role, ToolCall, ToolStatus
 from appliance.rendering.markers import TextMessage
-from appliance.rendering.renderer import (
-    PYTHON,
-    ChatMessage,
-    Ids,
-    Malformed,
-    OwnTurn,
-    Renderer,
-    RenderingError,
-    ToolRequest,
-)
+from appliance.rendering.renderer import PYTHON, ChatMessage, Ids, OwnTurn, Renderer, RenderingError, ToolRequest
 from appliance.rendering.tools import arguments_of, mark_in
 from common.errors import HintedError
 
@@ -305,7 +296,7 @@ def read_turn(turn: Turn, prompt: WrittenPrompt, renderer: Renderer, asked: Chat
         return ReadReply(found.text, (), found.thoughts)
     offered = {one.name for one in tools}
     if not ended or len(found.calls) > MOST_CALLS or any(one.tool not in offered for one in found.calls):
-        return ReadReply(_said(renderer.read(ids, prompt.ids, tools)), (), found.thoughts)
+        return ReadReply(found.raw, (), found.thoughts)
     calls = found.calls if asked.parallel_tool_calls else found.calls[:1]
     return ReadReply(found.text, tuple(map(_sent, calls)), found.thoughts, len(calls) == len(found.calls))
 
@@ -314,9 +305,3 @@ def _sent(request: ToolRequest) -> SentCall:
     function = {"name": request.tool, "arguments": json.dumps(arguments_of(request), ensure_ascii=False)}
     call = {"id": f"call_{secrets.token_hex(8)}", "type": "function", "function": function}
     return SentCall.model_validate(call)
-
-
-def _said(found: ToolRequest | Malformed | str) -> str:
-    if isinstance(found, ToolRequest):
-        return found.code or json.dumps(dict(found.arguments))
-    return found.code if isinstance(found, Malformed) else found

@@ -273,7 +273,8 @@ async def read_body(request: Request, shape: type[M], seconds: float = BODY_SECO
         fault = error.fault
         own = shape.own_names if issubclass(shape, ChatRequest) else str
         said = fault.what.replace("messages.", own("messages.")) if fault.kind == "not_supported" else ""
-        said = said or own(f"{fault.where or 'the body'}: {_plain(fault)}")
+        what = own(_plain(fault)) if fault.kind == "value_error" and '"' not in fault.what else _plain(fault)
+        said = said or f"{own(fault.where) or 'the body'}: {what}"
         raise GatewayError(400, said, param=own(fault.where) or None) from error
 
 

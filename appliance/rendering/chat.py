@@ -171,11 +171,15 @@ class ChatRenderer:
             without_marks(self._tokenizer, turn, getattr(parsed, name, None) or "").strip()
             for name in ("content", "reasoning_content")
         )
+        written = self._tokenizer.decode(turn[:-1])
+        raw = (written.partition("</think>")[2] or written).strip()
         found = [_request(one, tools) for one in parsed.tool_calls] if parsed is not None else []
         calls = tuple(one for one in found if isinstance(one, ToolRequest))
         if calls and len(calls) == len(found) and (len(calls) == 1 or self._several):
-            return TurnParts(text, calls, thoughts)
-        return single_part(self._read(parsed, turn, tools), thoughts)
+            return TurnParts(text, calls, thoughts, raw)
+        if found:
+            return TurnParts(raw, (), thoughts, raw)
+        return single_part(self._read(parsed, turn, tools), thoughts, raw)
 
     def _read(self, parsed: Any, turn: Ids, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed | str:
         if parsed is None:

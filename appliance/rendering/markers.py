@@ -192,4 +192,4 @@ class MarkerRenderer:
         return text
 
     def parts(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> TurnParts:
-        return single_part(self.read(turn, before, tools))
+        return single_part(self.read(turn, before, tools), raw=self.text(turn[:-1]))

@@ -99,13 +99,15 @@ class TurnParts:
     calls: tuple[ToolRequest, ...] = ()
     thoughts: str = ""
     """Thoughts, if the format marks them."""
+    raw: str = field(default="", compare=False)
+    """The turn as written, calls included, without thoughts and stop token."""
 
 
-def single_part(read: ToolRequest | Malformed | str, thoughts: str = "") -> TurnParts:
+def single_part(read: ToolRequest | Malformed | str, thoughts: str = "", raw: str = "") -> TurnParts:
     """Returns the parts of a turn that has one call, or none."""
     if isinstance(read, ToolRequest):
-        return TurnParts("", (read,), thoughts)
-    return TurnParts(read if isinstance(read, str) else read.code, (), thoughts)
+        return TurnParts("", (read,), thoughts, raw)
+    return TurnParts(read if isinstance(read, str) else raw, (), thoughts, raw)
 
 
 class RenderingError(HintedError):

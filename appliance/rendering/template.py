@@ -9,6 +9,7 @@ message, that text is put before the question.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -111,15 +112,16 @@ class TemplateRenderer:
         new = self._messages(messages, tools, called)
         asks = any(one.role != "tool" for one in messages)
         calls = not asks or len(called) > 1 or isinstance(self.read(turn, before, tools), ToolRequest)
-        own = _said(_NONCE)
+        nonce = _nonce_for(tools, messages)
+        own = _said(nonce)
         if self._syntax is not None and calls:
-            own = _calling([*(({"code": ""}, *one) for one in called[:-1]), ({"code": _NONCE}, *called[-1])])
+            own = _calling([*(({"code": ""}, *one) for one in called[:-1]), ({"code": nonce}, *called[-1])])
         whole = self._template.render([_ASKED, own, *new], declared(tools), open_turn=True)
         if asks:  # a template then drops earlier thoughts, and may drop the mark that opens a turn's
             opened = self._template.render([_ASKED], declared(tools), open_turn=True)
             if "</think>" in self._tokenizer.decode((*before, *turn)) or not whole.startswith(opened):
                 return None
-        behind = whole.partition(_NONCE)[2].partition(self._end)[2]
+        behind = whole.partition(nonce)[2].partition(self._end)[2]
         return tuple(self._tokenizer.encode(behind, behind=True))
 
     def call(self, code: str) -> Ids:
@@ -158,8 +160,8 @@ class TemplateRenderer:
             calls = tuple(one for one in found if isinstance(one, ToolRequest))
             if calls and len(calls) == len(found):
                 said = without_marks(self._tokenizer, turn, beside).strip()
-                return TurnParts(said, calls, thoughts), [self._syntax.named(one) for one in split]
-        return single_part(self.read(turn, before, tools), thoughts), []
+                return TurnParts(said, calls, thoughts, text.strip()), [self._syntax.named(one) for one in split]
+        return single_part(self.read(turn, before, tools), thoughts, text.strip()), []
 
     def _behind_thoughts(self, turn: Ids, before: Ids) -> str:
         """Returns the text of a model's turn after its thoughts; empty if they do not end. A call may spell thought
@@ -356,6 +358,12 @@ def _unbriefed(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     if isinstance(first, TextMessage) and first.role == "user":
         return [TextMessage(f"{brief.text}\n\n{first.text}"), *others[1:]]
     return [TextMessage(brief.text), *others]
+
+
+def _nonce_for(tools: Sequence[ToolSchema], messages: Sequence[ChatMessage]) -> str:
+    """Returns a word that none of these texts has, as it is made of their digest."""
+    said = json.dumps([declared(tools), [one.text for one in messages]])
+    return f"nonce{hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
 
 def _said(text: str) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class Screen(NamedTuple):
             if gain / cost <= rate + 1e-9:
                 break
             rate = gain / cost
-        share = (cost - first) / (whole - first)
+        share = min(1.0, max(0.0, (cost - first) / (whole - first)))  # rounding may leave [0, 1]
 
         def fit(tasks: int) -> bool:
             likely = tasks * share + math.sqrt(tasks * share * (1 - share))
@@ -110,9 +110,10 @@ class Screen(NamedTuple):
     def continued(self, blocks: Sequence[tuple[SuccessModel, int, int]], budget: int) -> list[int]:
         """Returns the indices of the tasks that get a second block, ascending. `blocks` are the model, passes and
         failures of each first block, `budget` the rollouts of all blocks. The most promising come first, equal ones in
-        order."""
+        order. A block without an outcome is not continued: what broke it may break more."""
         chances = [model.differing(passed, failed, self.more) for model, passed, failed in blocks]
-        worthwhile = [at for at, chance in enumerate(chances) if chance >= self.rate * self.more]
+        decided = [passed + failed > 0 for _, passed, failed in blocks]
+        worthwhile = [at for at, chance in enumerate(chances) if decided[at] and chance >= self.rate * self.more]
         places = max(0, budget - self.first * len(blocks)) // self.more
         return sorted(sorted(worthwhile, key=lambda at: -chances[at])[:places])
 

@@ -99,17 +99,30 @@ class StepSample:
             return []
         self._rounds -= 1
         own = [] if self.tasks else self._proposed
-        asked = self._stream.tasks(self.step, self._drawn + self._missing - len(own), self._known)
+        wanted = self._drawn + self._missing - len(own)
+        # Tasks beside those of whole groups are drawn as far as there are some, and a refill may find none behind them.
+        asked = self._most(wanted, self._drawn) if self.tasks and self._groups else self._stream_tasks(wanted)
         self._fresh = own + asked[self._drawn :]
+        if not self._fresh:
+            return []
         if self._groups is not None:
             self._screen = Screen.of(self._models(self._fresh), self._training.screening, whole)
-            more = self._screen.tasks - len(self._fresh)
-            with suppress(ExhaustedError):
-                asked = self._stream.tasks(self.step, len(asked) + more, self._known)
+            asked = self._most(len(asked) + self._screen.tasks - len(self._fresh), len(asked))
             self._fresh = own + asked[self._drawn :]
         self._drawn = len(asked)
         first = self._training.screening if self._screen is not None else whole
         return self._assignments(self._fresh, 0, first - self._training.branching.places(first))
+
+    def _stream_tasks(self, count: int) -> list[Task]:
+        return list(self._stream.tasks(self.step, count, self._known))
+
+    def _most(self, wanted: int, least: int) -> list[Task]:
+        """Returns the step's first tasks, as many as wanted or as there are, at least `least`, which are known to be
+        there."""
+        for count in range(wanted, least, -1):
+            with suppress(ExhaustedError):
+                return self._stream_tasks(count)
+        return self._stream_tasks(least)
 
     def _models(self, tasks: Sequence[Task]) -> list[SuccessModel]:
         assert self._groups is not None

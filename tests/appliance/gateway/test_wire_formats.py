@@ -562,3 +562,14 @@ def test_a_large_hostile_body_costs_little(shape: type[ChatRequest], body: dict[
     tracemalloc.stop()
     assert spent < 10
     assert peak < 200 << 20
+
+
+def test_a_turn_that_cannot_be_delivered_as_calls_is_its_text_without_thoughts_and_marks_of_its_end(
+    gateway: Any,
+) -> None:
+    gateway.says((*gateway.renderer.plain("Let me see."), *gateway.renderer.request(CALL, (WEATHER,))))
+    said = gateway.ask("Rome?").choices[0].message
+    assert said.tool_calls is None
+    assert said.content.startswith("Let me see.")
+    assert "getWeather" in said.content
+    assert "<|im_end|>" not in said.content

@@ -250,6 +250,16 @@ NAMES_CALLS = OWN.replace(CALL, NAMED).replace(MESSAGE, MESSAGE + RESULT + STRIC
 """Calls have an id of nine letters, which their results repeat."""
 
 
+def test_no_word_of_a_declaration_moves_the_tokens_behind_a_turn() -> None:
+    renderer = made(OWN)
+    for word in ("nonce7f20d4", "<|im_end|>"):
+        tools = (ToolSchema(name="look", description=word, parameters={"type": "object", "properties": {}}),)
+        call = renderer.request(ToolRequest(tool="look"), tools)
+        forced = renderer.follow(renderer.prompt(ASKED), call, (TextMessage(word, "tool"),), tools)
+        assert forced is not None
+        assert renderer.text(forced).count("<|im_start|>") == 2, "the result's and the next turn's"
+
+
 def test_a_result_names_the_call_as_the_model_named_it() -> None:
     renderer = made(NAMES_CALLS)
     tokenizer = GuardedTokenizer({"tokenizer.json": tokenizer_of("qwen3").encode()})

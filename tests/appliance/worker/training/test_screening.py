@@ -60,6 +60,17 @@ def test_where_the_budget_is_short_the_most_promising_come_first_and_equal_ones_
     assert screen.continued([(ASSUMED, 1, 3)] * 4, 4 * 4 + 2 * 12 + 11) == [0, 1]
 
 
+def test_a_task_whose_rollouts_were_all_lost_is_not_continued() -> None:
+    model = SuccessModel(0.01, 4.0, 12.0)
+    screen = Screen.of([model] * 4, 4, 16)
+    assert 2 not in screen.continued([(model, 0, 4), (model, 4, 0), (model, 0, 0), (model, 2, 2)], 64)
+
+
+def test_a_plan_survives_rounding_where_every_task_is_worthwhile() -> None:
+    model = SuccessModel(0.05167457384800697, 3.1130662453787012, 7.450615577702844)
+    assert Screen.of([model] * 8, 6, 16).tasks == 8
+
+
 def test_the_chance_of_both_outcomes_is_that_of_drawn_groups() -> None:
     rng, model, counts = Random(3), SuccessModel(0.3, 0.5, 1.5), {0: [0, 0], 4: [0, 0]}
     either = 0
