@@ -49,6 +49,9 @@ class MessagesRequest(ChatRequest):
     }
     renumbered = "messages"
 
+    thinks: bool = False
+    """True if the client takes thoughts."""
+
     @model_validator(mode="before")
     @classmethod
     def _only_supported(cls, value: Any) -> Any:
@@ -56,7 +59,9 @@ class MessagesRequest(ChatRequest):
             return value
         reading = _MessagesReading()
         chat = reading.chat({name: one for name, one in value.items() if one is not None})
-        return supported(chat, ChatRequest.model_fields.keys() - {"unused"}, reading.told, reading.refused)
+        read = supported(chat, ChatRequest.model_fields.keys() - {"unused"}, reading.told, reading.refused)
+        thinking = value.get("thinking")
+        return {**read, "thinks": isinstance(thinking, dict) and kind_of(thinking) in ("enabled", "adaptive")}
 
 
 class _MessagesReading:
@@ -191,8 +196,11 @@ def _call(block: dict[str, Any]) -> dict[str, Any]:
     return {"id": block.get("id"), "type": "function", "function": function}
 
 
-def _blocks(reply: ChatReply) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text else []
+def _blocks(reply: ChatReply, request: ChatRequest) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    if reply.thoughts and isinstance(request, MessagesRequest) and request.thinks:
+        made.append({"type": "thinking", "thinking": reply.thoughts, "signature": ""})
+    made += [{"type": "text", "text": reply.text}] if reply.text else []
     for call in reply.calls:
         called = call.function
         made.append({"type": "tool_use", "id": call.id, "name": called.name, "input": json.loads(called.arguments)})
@@ -210,10 +218,10 @@ def _ended(reply: ChatReply) -> dict[str, Any]:
     return {"stop_reason": reason, "stop_sequence": reply.cut}
 
 
-def _whole(reply: ChatReply, _request: ChatRequest) -> dict[str, Any]:
+def _whole(reply: ChatReply, request: ChatRequest) -> dict[str, Any]:
     head = _head(reply.id, reply.model, reply.prompt_tokens)
     usage = {**head["usage"], "output_tokens": reply.tokens}
-    return {**head, "content": _blocks(reply), **_ended(reply), "usage": usage, "assay": reply.assay}
+    return {**head, "content": _blocks(reply, request), **_ended(reply), "usage": usage, "assay": reply.assay}
 
 
 def _event(kind: str, **fields: Any) -> bytes:
@@ -224,11 +232,12 @@ def _begin(head: StreamHead) -> bytes:
     return _event("message_start", message=_head(head.id, head.model, head.prompt_tokens))
 
 
-def _rest(reply: ChatReply, _request: ChatRequest) -> Iterator[bytes]:
-    for number, block in enumerate(_blocks(reply)):
-        if block["type"] == "text":
-            yield _event("content_block_start", index=number, content_block={"type": "text", "text": ""})
-            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+def _rest(reply: ChatReply, request: ChatRequest) -> Iterator[bytes]:
+    for number, block in enumerate(_blocks(reply, request)):
+        if (name := block["type"]) in ("text", "thinking"):
+            yield _event("content_block_start", index=number, content_block={**block, name: ""})
+            deltas = [{"type": f"{name}_delta", name: piece} for piece in pieces(block[name])]
+            deltas += [{"type": "signature_delta", "signature": ""}] if name == "thinking" else []
         else:
             yield _event("content_block_start", index=number, content_block={**block, "input": {}})
             deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]

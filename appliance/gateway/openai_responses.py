@@ -53,6 +53,8 @@ class ResponsesRequest(ChatRequest):
 
     custom: tuple[str, ...] = ()
     """Names of the tools that take a text."""
+    thinks: bool = False
+    """True if the client takes thoughts."""
     spaces: dict[str, tuple[str, str]] = {}  # noqa: RUF012 - a field of a frozen model
     """Namespace and own name of each tool that has one, by its name here."""
 
@@ -64,7 +66,9 @@ class ResponsesRequest(ChatRequest):
         reading = _ResponsesReading()
         chat = reading.chat({name: one for name, one in value.items() if one is not None})
         read = supported(chat, ChatRequest.model_fields.keys() - {"unused"}, reading.told, reading.refused)
-        return {**read, "custom": tuple(reading.custom), "spaces": reading.spaces}
+        reasoning = value.get("reasoning")
+        thinks = isinstance(reasoning, dict) and reasoning.get("summary") in ("auto", "concise", "detailed")
+        return {**read, "custom": tuple(reading.custom), "spaces": reading.spaces, "thinks": thinks}
 
 
 class _ResponsesReading:
@@ -219,6 +223,10 @@ def _items(reply: ChatReply, request: ChatRequest) -> list[dict[str, Any]]:
     """Returns the items of the model's turn."""
     done = "incomplete" if reply.ended == "length" else "completed"
     made: list[dict[str, Any]] = []
+    assert isinstance(request, ResponsesRequest)
+    if reply.thoughts and request.thinks:
+        summary = [{"type": "summary_text", "text": reply.thoughts}]
+        made.append({"type": "reasoning", "id": f"rs_{reply.id}", "summary": summary})
     if reply.text or not reply.calls:
         text = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": list(reply.logprobs or ())}
         head: dict[str, Any] = {"type": "message", "id": f"msg_{reply.id}", "status": done, "role": "assistant"}
@@ -226,7 +234,6 @@ def _items(reply: ChatReply, request: ChatRequest) -> list[dict[str, Any]]:
     for place, call in enumerate(reply.calls):
         called = call.function
         head = {"id": f"fc_{reply.id}_{place}", "call_id": call.id, "name": called.name, "status": done}
-        assert isinstance(request, ResponsesRequest)
         if called.name in request.spaces:
             head["namespace"], head["name"] = request.spaces[called.name]
         if called.name in request.custom:
@@ -305,11 +312,21 @@ def _rest(reply: ChatReply, request: ChatRequest) -> Iterator[bytes]:
 
 def _emptied(item: dict[str, Any]) -> dict[str, Any]:
     """Returns the fields of an item that its events have yet to fill."""
-    return {"content": []} if item["type"] == "message" else {_CALLS[item["type"]]: ""}
+    lists = {"message": "content", "reasoning": "summary"}
+    return {lists[item["type"]]: []} if item["type"] in lists else {_CALLS[item["type"]]: ""}
 
 
 def _deltas(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields the events that fill an item."""
+    if item["type"] == "reasoning":
+        (part,) = item["summary"]
+        place: dict[str, Any] = {"summary_index": 0}
+        yield "reasoning_summary_part.added", {**place, "part": {**part, "text": ""}}
+        for piece in pieces(part["text"]):
+            yield "reasoning_summary_text.delta", {**place, "delta": piece}
+        yield "reasoning_summary_text.done", {**place, "text": part["text"]}
+        yield "reasoning_summary_part.done", {**place, "part": part}
+        return
     if item["type"] == "message":
         (part,) = item["content"]
         at: dict[str, Any] = {"content_index": 0}

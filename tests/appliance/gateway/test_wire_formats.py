@@ -573,3 +573,29 @@ def test_a_turn_that_cannot_be_delivered_as_calls_is_its_text_without_thoughts_a
     assert said.content.startswith("Let me see.")
     assert "getWeather" in said.content
     assert "<|im_end|>" not in said.content
+
+
+def test_thoughts_are_told_to_clients_of_the_other_formats_that_take_them(gateway: Any) -> None:
+    gateway.says((*gateway.renderer._tokenizer.encode("<think>\nHow?\n</think>\n\n"), *gateway.renderer.answer("So.")))
+    for thinking, kinds in (({"type": "enabled", "budget_tokens": 1024}, ["thinking", "text"]), (None, ["text"])):
+        fields = {"thinking": thinking} if thinking else {}
+        whole, (events, final) = (
+            said(gateway, max_tokens=2_000, **fields),
+            streamed(gateway, max_tokens=2_000, **fields),
+        )
+        for message in (whole, final):
+            assert [one.type for one in message.content] == kinds
+            assert message.content[-1].text.strip() == "So."
+            assert not thinking or message.content[0].thinking == "How?"
+        assert ("thinking" in events) == bool(thinking)
+    for summary, kinds in (("auto", ["reasoning", "message"]), (None, ["message"])):
+        fields = {"reasoning": {"effort": "low", "summary": summary}}
+        whole, (events, final) = responded(gateway, **fields), response_stream(gateway, **fields)
+        for response in (whole, final):
+            assert [one.type for one in response.output] == kinds
+            assert response.output_text.strip() == "So."
+            assert not summary or response.output[0].summary[0].text == "How?"
+        deltas = [one.delta for one in events if one.type == "response.reasoning_summary_text.delta"]
+        assert "".join(deltas) == ("How?" if summary else "")
+        again = [{"role": "user", "content": "hi"}, *final.output, {"role": "user", "content": "and?"}]
+        assert responded(gateway, again).status == "completed"
