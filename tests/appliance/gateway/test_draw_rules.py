@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import anthropic
 import jsonschema
 import openai
 import pytest
-from chat_models import qwen3_folder
-from gateway_kit import Gateway, running_gateway
-
-from appliance.inference.folder import read_model
-from verifiers.checker import Checker
+from gateway_kit import Gateway
 
 SCHEMA = {
     "type": "object",
@@ -35,14 +30,6 @@ TOOL: Any = {"type": "function", "function": {"name": "weather", "parameters": S
 NOTHING = {"type": "object", "properties": {}, "additionalProperties": False}
 OTHER: Any = {"type": "function", "function": {"name": "stop", "parameters": NOTHING}}
 LONG = pytest.param(1_000, marks=pytest.mark.slow)
-
-
-@pytest.fixture(scope="module")
-def drawing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    files = dict(read_model(qwen3_folder(tmp_path_factory.mktemp("qwen3"), positions=8_192)))
-    files["rendering.json"] = b'{"format": "qwen3", "enable_thinking": false}'  # thoughts are free, and without an end
-    with Checker() as checker, running_gateway(tmp_path_factory.mktemp("data"), checker, files) as made:
-        yield made
 
 
 @pytest.mark.parametrize("count", [8, LONG])

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
 import anthropic
 import pytest
-from chat_models import qwen3_folder
-from gateway_kit import Gateway, running_gateway
-
-from appliance.inference.folder import read_model
-from verifiers.checker import Checker
+from gateway_kit import Gateway
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -57,14 +52,6 @@ ANTHROPIC: list[dict[str, Any]] = [
 ]
 FUNCTION: dict[str, Any] = {"name": "weather", "description": "Tells it.", "parameters": SCHEMA}
 CHOICES = (None, "auto", "required")
-
-
-@pytest.fixture(scope="module")
-def drawing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    files = dict(read_model(qwen3_folder(tmp_path_factory.mktemp("qwen3"), positions=8_192)))
-    files["rendering.json"] = b'{"format": "qwen3", "enable_thinking": false}'
-    with Checker() as checker, running_gateway(tmp_path_factory.mktemp("data"), checker, files) as made:
-        yield made
 
 
 def test_there_are_120_requests() -> None:
